@@ -96,8 +96,8 @@ def _relative(moment: time.struct_time) -> str:
 
 
 def date_line(now: float) -> str:
-    """The line above long listings, `Sat Nov 21 09:29:16 2026`."""
-    return time.asctime(time.localtime(now))
+    """The line above long listings, `Sat Nov 07 09:29:16 2026`."""
+    return time.strftime("%a %b %d %H:%M:%S %Y", time.localtime(now))
 
 
 _convert = True

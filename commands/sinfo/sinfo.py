@@ -12,6 +12,7 @@ from understudy.commands.shared import texts
 from understudy.commands.shared.client import RefusedError, Rows
 from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.fields import Cell, Field, fitted, header_line
+from understudy.commands.shared.in_order import EndedError, read_in_order
 from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable, last_values
 from understudy.commands.shared.texts import date_line
 from understudy.commands.sinfo.fields import FIELDS
@@ -85,10 +86,6 @@ OPTIONS = OptionTable(
 )
 USAGE = """Usage: sinfo [-abdelNRrsTv] [-i seconds] [-t states] [-p partition] [-n nodes]
              [-S fields] [-o format] [-O Format] [--federation] [--local]"""
-
-
-class _RefusedLineError(Exception):
-    """The command line makes no sense; what to say has been said."""
 
 
 # What fields show of a partition without nodes.
@@ -190,30 +187,9 @@ class Group:
 
 def sinfo(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
-    given, _ignored = OPTIONS.parse(arguments)
-    line = last_values(given)
-    if context.tells(OPTIONS, line, USAGE):
-        return 0
-    environment = last_values(OPTIONS.from_environment(context.environ))
-    if not line.keys().isdisjoint({"long_format", "list_reasons", "node_oriented", "summarize"}):
-        environment.pop("format", None)
-    formats = [
-        (option.dest, value) for option, value in given if option.dest in {"format", "long_format"}
-    ]
-    if _contradicts(line, environment, context, has_format=bool(formats)):
-        return 1
-    if len({kind for kind, _ in formats}) > 1:  # the last one counts, and is read as one of -O
-        del line["format"]
-        line["long_format"] = formats[-1][1]
-    if "all" in line:
-        environment.pop("partition", None)
-    options = {**environment, **line}
-    if context.refuses_clusters(
-        options.get("clusters"), "--cluster" if "clusters" in line else "SLURM_CLUSTERS"
-    ):
-        return 1
-    texts.convert_units(convert="noconvert" not in options)
     try:
+        options, times = _options(arguments, context)
+        texts.convert_units(convert="noconvert" not in options)
         interval = _interval(options.get("iterate"), context)
         kind = "json" if "json" in options else "yaml" if "yaml" in options else ""
         if kind:
@@ -228,7 +204,6 @@ def sinfo(arguments: list[str], context: Context) -> int:
         if "verbose" in options:
             from understudy.commands.shared.verbose import sinfo_options
 
-            times = sum(option.dest == "verbose" for option, _ in given)
             context.print(sinfo_options(options, times, interval, default_format(options), cells))
         if "reservation" in options:
             try:
@@ -247,38 +222,52 @@ def sinfo(arguments: list[str], context: Context) -> int:
     except RefusedError as error:
         context.complain(f"slurm_load_partitions: {error.text}")
         return 1
-    except _RefusedLineError:
-        return 1
+    except EndedError as ended:
+        return ended.code
 
 
-def _contradicts(
-    line: "dict[str, str | None]",
-    environment: "dict[str, str | None]",
-    context: Context,
-    *,
-    has_format: bool,
-) -> bool:
-    """Whether options exclude each other, which has been said then."""
-    if has_format and "long" in line:
-        context.fatal(
-            "Options -o(--format) and -l(--long) are mutually exclusive. Please remove "
-            "one and retry."
-        )
-        return True
-    if "all" in line and "partition" in line:
-        context.error("Conflicting options, -a and -p, specified. Please choose one or the other.")
-        return True
-    if (
-        "all" in environment
-        and "partition" in environment
-        and line.keys().isdisjoint({"all", "partition"})
-    ):
+def _options(arguments: list[str], context: Context) -> "tuple[dict[str, str | None], int]":
+    """The options of line and environment, and how often -v was given.
+
+    Raises:
+        EndedError: one is wrong, or they exclude each other.
+    """
+    environment = last_values(OPTIONS.from_environment(context.environ))
+    if {"all", "partition"} <= environment.keys():
         context.error(
             "Conflicting options, SINFO_ALL and SINFO_PARTITION, specified. Please choose "
             "one or the other."
         )
-        return True
-    return False
+        raise EndedError
+
+    def look(option: Option, value: str | None) -> None:
+        if option.dest == "iterate":
+            _interval(value, context)
+        elif option.dest == "states":
+            _states(value, context)
+
+    given, _ignored = read_in_order(OPTIONS, arguments, USAGE, look, context)
+    line = last_values(given)
+    if not line.keys().isdisjoint({"long_format", "list_reasons", "node_oriented", "summarize"}):
+        environment.pop("format", None)
+    formats = [
+        (option.dest, value) for option, value in given if option.dest in {"format", "long_format"}
+    ]
+    if formats and "long" in line:
+        context.fatal(
+            "Options -o(--format) and -l(--long) are mutually exclusive. Please remove "
+            "one and retry."
+        )
+        raise EndedError
+    if "all" in line and "partition" in line:
+        context.error("Conflicting options, -a and -p, specified. Please choose one or the other.")
+        raise EndedError
+    if len({kind for kind, _ in formats}) > 1:  # the last one counts, and is read as one of -O
+        del line["format"]
+        line["long_format"] = formats[-1][1]
+    if "all" in line:
+        environment.pop("partition", None)
+    return {**environment, **line}, sum(option.dest == "verbose" for option, _ in given)
 
 
 def _write_document(kind: str, context: Context) -> None:
@@ -306,7 +295,7 @@ def _query_nodes(columns: list[str], context: Context) -> Rows:
         return context.client.query("nodes", columns)
     except RefusedError as error:
         context.complain(f"slurm_load_node: {error.text}")
-        raise _RefusedLineError from None
+        raise EndedError from None
 
 
 def _show_reservations(options: "dict[str, str | None]", context: Context) -> None:
@@ -342,7 +331,7 @@ def _interval(text: str | None, context: Context) -> int | None:
         return None
     if not text.isdigit() or not int(text):
         context.error(f"Error: invalid entry for --iterate={text}")
-        raise _RefusedLineError
+        raise EndedError
     return int(text)
 
 
@@ -361,7 +350,7 @@ def _states(text: str | None, context: Context) -> list[list[str]] | None:
             except KeyError:
                 context.error(f'Bad state string: "{name}"')
                 context.error(f"valid states: {VALID_NODE_STATES}")
-                raise _RefusedLineError from None
+                raise EndedError from None
         if names:
             wanted.append(names)
     return wanted

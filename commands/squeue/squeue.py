@@ -7,6 +7,7 @@ from understudy.commands.shared import texts
 from understudy.commands.shared.client import RefusedError
 from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.fields import Cell, header_line, lines, needed_columns
+from understudy.commands.shared.in_order import EndedError, read_in_order
 from understudy.commands.shared.options import (
     NONE,
     OPTIONAL,
@@ -18,7 +19,7 @@ from understudy.commands.shared.options import (
 )
 from understudy.commands.shared.texts import date_line
 from understudy.commands.squeue.fields import FIELDS
-from understudy.commands.squeue.filter import ANY_CASE, Filter
+from understudy.commands.squeue.filter import Filter
 from understudy.commands.squeue.sort import (
     COLUMNS,
     DEFAULT_SORT,
@@ -30,8 +31,16 @@ from understudy.commands.squeue.sort import (
     read_sort,
     sort_jobs,
 )
+from understudy.commands.squeue.wanted import (
+    LineReader,
+    check_nodes,
+    read_environment,
+    read_filter,
+    read_interval,
+    read_jobs,
+    read_steps,
+)
 from understudy.documents.job_texts import job_id_text, task_numbers
-from understudy.documents.states import JOB_FLAGS, JOB_STATES, job_state_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -148,25 +157,22 @@ USAGE = """Usage: squeue [-A account] [--clusters names] [-i seconds] [--job job
 \t      [-ahjlrsv]"""
 
 
-class _RefusedError(Exception):
-    """The command line makes no sense; what to say has been said."""
-
-
 def squeue(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
-    given, operands = OPTIONS.parse(arguments)
-    line = last_values(given)
-    if context.tells(OPTIONS, line, USAGE):
-        return 0
     try:
-        options = _options(given, line, operands, arguments, context)
-        _read_forgotten(given, options, context)
-        wanted = _read_filter(options, context)
+        look = LineReader(context).look
+        given, operands = read_in_order(OPTIONS, arguments, USAGE, look, context)
+        environment = last_values(OPTIONS.from_environment(context.environ))
+        line = last_values(given)
+        options = _options(given, line, environment, operands, arguments, context)
         if operands:
             context.error(f"Unrecognized option: {operands[0]}")
             context.print(USAGE)
             return 1
-        interval = _read_interval(options.get("iterate"), context)
+        check_nodes(options.get("nodelist"), context)
+        read_environment(line, environment, context)
+        wanted = read_filter(options, context)
+        interval = read_interval(options.get("iterate"), context)
         if "verbose" in options:
             from understudy.commands.shared.verbose import squeue_options
 
@@ -175,8 +181,8 @@ def squeue(arguments: list[str], context: Context) -> int:
         if "steps" in options and "json" not in options and "yaml" not in options:
             return _list_steps(options, wanted, interval, context)
         cells = _read_format(options, context)
-    except _RefusedError:
-        return 1
+    except EndedError as ended:
+        return ended.code
     kind = "json" if "json" in options else "yaml" if "yaml" in options else ""
     if kind:
         return _write_document(kind, context)
@@ -186,8 +192,8 @@ def squeue(arguments: list[str], context: Context) -> int:
         except RefusedError as error:
             context.complain(f"slurm_load_jobs error: {error.text}")
             return 1
-        except _RefusedError:
-            return 1
+        except EndedError as ended:
+            return ended.code
         if interval is None:
             return 0
         context.stdout.flush()
@@ -198,6 +204,7 @@ def squeue(arguments: list[str], context: Context) -> int:
 def _options(
     given: "list[tuple[Option, str | None]]",
     line: "dict[str, str | None]",
+    environment: "dict[str, str | None]",
     operands: list[str],
     arguments: list[str],
     context: Context,
@@ -206,9 +213,8 @@ def _options(
     option are taken from the operands.
 
     Raises:
-        _RefusedError: some do not go together.
+        EndedError: some do not go together.
     """
-    environment = last_values(OPTIONS.from_environment(context.environ))
     # these have formats of their own; and what the command line says wins over the other kind in
     # the environment
     if not line.keys().isdisjoint({"long", "start", "steps"}) or (
@@ -216,7 +222,12 @@ def _options(
     ):
         environment.pop("format", None)
         environment.pop("long_format", None)
-    _check_formats(given, line, context)
+    if {"format", "long"} <= line.keys():
+        context.fatal(
+            "Options -o(--format) and -l(--long) are mutually exclusive. Please remove "
+            "one and retry."
+        )
+        raise EndedError
     for name in ("jobs", "steps"):  # one without a list forgets none that was given
         if name in line:
             lists = [text for option, text in given if option.dest == name and text is not None]
@@ -228,6 +239,7 @@ def _options(
         if operands and name in line and (line[name] is None or is_written_out(name, arguments)):
             del options[name]  # it is looked at behind all options
             options[name] = operands.pop(0)
+            (read_jobs if name == "jobs" else read_steps)(options[name], context)
             break
     if "user" in line and "me" in line:  # the later one counts
         order = [option.dest for option, _ in reversed(given)]
@@ -237,28 +249,7 @@ def _options(
         options["licenses"] = (
             line.get("licenses") if "partition" in options else environment["licenses"]
         )
-    if context.refuses_clusters(
-        options.get("clusters"), "--cluster" if "clusters" in line else "SLURM_CLUSTERS"
-    ):
-        raise _RefusedError
     return options
-
-
-def _check_formats(
-    given: "list[tuple[Option, str | None]]", line: "dict[str, str | None]", context: Context
-) -> None:
-    if "format" in line and "long_format" in line:
-        names = {"format": "-o (--format)", "long_format": "-O (--Format)"}
-        first, second = [option.dest for option, _ in given if option.dest in names][:2]
-        if first != second:
-            context.error(f"{names[second]} is incompatible with {names[first]}")
-            raise _RefusedError
-    if {"format", "long"} <= line.keys():
-        context.fatal(
-            "Options -o(--format) and -l(--long) are mutually exclusive. Please remove "
-            "one and retry."
-        )
-        raise _RefusedError
 
 
 def _write_document(kind: str, context: Context) -> int:
@@ -315,8 +306,6 @@ def _show(
     order = options.get("sort")
     if order is None:
         order = START_SORT if "start" in options else DEFAULT_SORT
-    if options.get("nodelist"):
-        _check_nodes(wanted, context)
     one_line_a_task = "array" in options
     names_tasks = wanted.jobs is not None and any(task is not None for _, task in wanted.jobs)
     also = [*wanted.columns(), *COLUMNS, *columns_of(order), *_JOINED_COLUMNS]
@@ -504,184 +493,6 @@ def _ranges(tasks: list[int]) -> str:
     return ",".join("-".join(map(str, part)) for part in parts)
 
 
-# --- what to show ---------------------------------------------------------------------------------
-
-_TEXT_FILTERS = {
-    "accounts": "account",
-    "name": "name",
-    "partition": "partition",
-    "qos": "qos",
-    "reservation": "reservation",
-}
-_FILTERS = (*_TEXT_FILTERS, "jobs", "licenses", "nodelist", "user")
-
-
-def _words(text: str | None) -> list[str]:
-    return [word for word in (text or "").split(",") if word]
-
-
-def _read_forgotten(
-    given: "list[tuple[Option, str | None]]", options: "dict[str, str | None]", context: Context
-) -> None:
-    """Complain of what is wrong in options in whose place another counts.
-
-    Raises:
-        _RefusedError: it is more than a user whom nobody knows.
-    """
-    last = {option.dest: at for at, (option, _) in enumerate(given)}
-    for at, (option, text) in enumerate(given):
-        name = option.dest
-        if at == last[name] and text == options.get(name, text):
-            continue
-        if name == "jobs":
-            for word in _words(text or ""):
-                _read_job(word, context)
-        elif name == "steps" and text:
-            from understudy.commands.squeue.steps import BadStepError, read_steps
-
-            try:
-                read_steps(text)
-            except BadStepError as error:
-                context.error(f"Invalid job_step id: {error}")
-                raise _RefusedError from None
-        elif name == "states":
-            _read_states(text or "", Filter(), context)
-        elif name == "user":
-            for word in _words(text or ""):
-                _user_id(word, context)
-
-
-def _read_filter(options: "dict[str, str | None]", context: Context) -> Filter:
-    """What is asked for. Of several wrong values the one that was given first is told of."""
-    wanted = Filter()
-    given = {name: _words(options[name]) for name in _FILTERS if options.get(name) is not None}
-    wanted.is_empty = any(not options[name] for name in given)
-    for name in options:
-        if name == "jobs" and given.get("jobs"):
-            wanted.jobs = [_read_job(word, context) for word in given["jobs"]]
-        elif name == "states":
-            _read_states(options["states"] or "", wanted, context)
-        elif name == "user" and given.get("user"):
-            known = [_user_id(word, context) for word in given["user"]]
-            wanted.users = [user for user in known if user is not None]
-    wanted.is_empty |= options.get("jobs") is not None and not wanted.jobs
-    for name, column in _TEXT_FILTERS.items():
-        if given.get(name):
-            wanted.texts[column] = {
-                word.lower() if column in ANY_CASE else word for word in given[name]
-            }
-    if given.get("licenses"):
-        wanted.licenses = set(given["licenses"])
-    if given.get("nodelist"):
-        wanted.nodes = _host_names(options["nodelist"] or "", context)
-    if "me" in options:
-        wanted.users = [os.getuid()]
-    return wanted
-
-
-def _read_job(word: str, context: Context) -> tuple[int, int | None]:
-    number, behind = leading_digits(word)
-    if not number or not int(number):
-        context.error(f"Invalid job id: {word}")
-        raise _RefusedError
-    # a component stands for its whole job; of what else follows nothing counts
-    if not behind.startswith("_"):
-        return int(number), None
-    task, _ = leading_digits(behind[1:])
-    return int(number), int(task) if task else -1
-
-
-def leading_digits(text: str) -> tuple[str, str]:
-    """The digits that a text begins with, and what is left."""
-    rest = text.lstrip("0123456789")
-    return text[: len(text) - len(rest)], rest
-
-
-def _read_states(text: str, wanted: Filter, context: Context) -> None:
-    wanted.states = []
-    if text.lower() == "all":
-        wanted.all_states = True
-        return
-    for word in _words(text):
-        state = job_state_from(word)
-        if state is None:
-            context.error(f"Invalid job state specified: {word}")
-            context.error("Valid job states include: " + ",".join(state_names()) + "\n")
-            raise _RefusedError
-        wanted.states.append(state)
-
-
-def state_names() -> list[str]:
-    """All states in the order in which squeue lists them."""
-    flags = [
-        "COMPLETING",
-        "CONFIGURING",
-        "RESIZING",
-        "RESV_DEL_HOLD",
-        "REQUEUED",
-        "REQUEUE_FED",
-        "REQUEUE_HOLD",
-        "REVOKED",
-        "SIGNALING",
-    ]
-    flags += ["SPECIAL_EXIT", "STAGE_OUT", "STOPPED"]
-    assert {name for _, name, _ in JOB_FLAGS} == set(flags)
-    return [name for name, _ in JOB_STATES] + flags
-
-
-def _user_id(word: str, context: Context) -> int | None:
-    import pwd
-
-    if word.isdigit():
-        try:
-            pwd.getpwuid(int(word))
-        except (KeyError, OverflowError):
-            context.error(f"Invalid user: {word}\n")
-        return int(word)  # an emulated cluster has users whom this host does not know
-    try:
-        return pwd.getpwnam(word).pw_uid
-    except KeyError:
-        context.error(f"Invalid user: {word}\n")
-        return None
-
-
-def _host_names(text: str, context: Context) -> set[str]:
-    from understudy.model.hostlist import expand_typed
-
-    try:
-        return set(expand_typed(text))
-    except ValueError as error:
-        what, _, rest = str(error).partition("'")
-        if what in {"Invalid range: ", "Too many hosts in range "}:
-            wrong = rest.split("'")[0]
-            context.error(f"_parse_single_range: {what}`{wrong}'")
-        context.error(f"'{text}' invalid entry for --nodelist")
-        raise _RefusedError from None
-
-
-def _check_nodes(wanted: Filter, context: Context) -> None:
-    """Refuse nodes that the cluster does not have."""
-    assert wanted.nodes is not None
-    try:
-        known = {row[0] for row in context.client.query("nodes", ["name"]).rows}
-    except RefusedError as error:
-        context.complain(f"slurm_load_node error: {error.text}")
-        raise _RefusedError from None
-    for name in sorted(wanted.nodes - known):
-        context.error(f"Invalid node name {name}")
-        raise _RefusedError
-
-
-def _read_interval(text: str | None, context: Context) -> int | None:
-    if text is None:
-        return None
-    number, _ = leading_digits(text)
-    if not number or not int(number):
-        context.error(f"--iterate={text}\n")
-        raise _RefusedError
-    return int(number)
-
-
 def _read_format(options: "dict[str, str | None]", context: Context) -> list[Cell]:
     def unknown_letter(letter: str) -> None:
         context.error(f"Invalid job format specification: {letter}")
@@ -706,7 +517,7 @@ def _read_sort(order: str, context: Context) -> list[SortKey]:
         return read_sort(order, lambda text: context.complain(f"{context.program}: {text}"))
     except BadSortError as error:
         context.error(f"Invalid sort specification: {error}")
-        raise _RefusedError from None
+        raise EndedError from None
 
 
 def main() -> int:

@@ -314,6 +314,7 @@ def test_long_listing_has_a_date_line_and_cuts_wide_texts() -> None:
             "sinfo: unrecognized option '--nosuch'\nTry \"sinfo --help\" for more information\n",
         ),
         (["-i", "abc"], "sinfo: error: Error: invalid entry for --iterate=abc\n"),
+        (["-i", "abc", "-t", "x", "-1"], "sinfo: error: Error: invalid entry for --iterate=abc\n"),
         (
             ["-M", "far"],
             (
@@ -337,8 +338,16 @@ def test_mistakes_are_answered_in_slurms_words(arguments: list[str], error: str)
     assert (result.code, result.err) == (1, error)
 
 
-def test_an_unknown_state_is_answered_with_all_states() -> None:
-    result = run_command(sinfo, "-t", "idle,bogus", client=formats_cluster())
+def test_contrary_variables_are_complained_of_before_the_line_is_read() -> None:
+    environ = {"SINFO_ALL": "1", "SINFO_PARTITION": "debug"}
+    result = run_command(sinfo, "-V", client=formats_cluster(), environ=environ)
+    assert (result.code, result.lines) == (1, [])
+    assert result.err.startswith("sinfo: error: Conflicting options, SINFO_ALL and SINFO_PART")
+
+
+@pytest.mark.parametrize("more", [[], ["-t", ""], ["-t", "idle"], ["-1"], ["-o", "%P", "-l"]])
+def test_an_unknown_state_is_answered_with_all_states(more: list[str]) -> None:
+    result = run_command(sinfo, "-t", "idle,bogus", *more, client=formats_cluster())
     assert result.code == 1
     assert result.err.startswith(
         'sinfo: error: Bad state string: "bogus"\nsinfo: error: valid states: unknown,down,idle,'

@@ -345,6 +345,11 @@ def test_environment_variables_give_defaults_that_the_command_line_overrides(
         (["-s", "x."], 1, "squeue: error: Invalid job_step id: x.??\n"),
         (["-s", "x.0"], 1, "squeue: error: Invalid job_step id: x.0\n"),
         (["-s", "0.8"], 1, "squeue: error: Invalid job_step id: 0.8\n"),
+        (["--jobs=x", "-1"], 1, "squeue: error: Invalid job id: x\n"),
+        (["--steps=x", "-t", "nosuch"], 1, "squeue: error: Invalid job_step id: x.??\n"),
+        (["-i", "0", "--version"], 1, "squeue: error: --iterate=0\n\n"),
+        (["--version", "-1"], 0, ""),
+        (["-u", "nosuch", "--me", "--version"], 0, "squeue: error: Invalid user: nosuch\n\n"),
     ],
 )
 def test_mistakes_are_answered_in_slurms_words(
@@ -664,3 +669,26 @@ def test_waiting_tasks_of_an_array_share_a_line() -> None:
     assert len(run_command(squeue, "-h", "-r", "-o", "%T", client=client).lines) == 7
     alone = [{**array, "array_task_id": 4, "array_task_expression": ""}, *tasks]
     assert len(run_command(squeue, "-h", "-o", "%i", client=FakeClient(jobs=alone)).lines) == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ", "error"),
+    [
+        (["--jobs=x"], {"SQUEUE_STATES": "nosuch"}, "Invalid job id: x\n"),
+        (["-w", "n9"], {"SQUEUE_USERS": "nosuch"}, "Invalid node name n9\n"),
+        (["x"], {"SQUEUE_USERS": "nosuch"}, "Unrecognized option: x\n"),
+        (["--me"], {"SQUEUE_USERS": "nosuch"}, ""),
+        (["-t", "all"], {"SQUEUE_STATES": "nosuch", "SQUEUE_USERS": "x"}, "Invalid user: x\n\n"),
+    ],
+)
+def test_states_and_users_of_the_environment_are_looked_at_last(
+    client: FakeClient, arguments: list[str], environ: dict[str, str], error: str
+) -> None:
+    said = run_command(squeue, *arguments, client=client, environ=environ).err
+    assert said == (f"squeue: error: {error}" if error else "")
+
+
+def test_clusters_of_the_environment_are_looked_for_first(client: FakeClient) -> None:
+    client.has_accounting = True
+    said = run_command(squeue, "--version", client=client, environ={"SLURM_CLUSTERS": "far"})
+    assert (said.code, said.lines) == (1, [])
