@@ -61,6 +61,12 @@ def parse_limit(text: str) -> int | None:
     return int(days or 0) * DAY + hours * HOUR + minutes * MINUTE + seconds
 
 
+def parse_limit_in_minutes(text: str) -> int | None:
+    """The same in whole minutes, as Slurm keeps most; a part of one counts as one."""
+    limit_s = parse_limit(text)
+    return None if limit_s is None else whole_minutes(limit_s)
+
+
 def whole_minutes(seconds: int) -> int:
     """Seconds rounded up to whole minutes, as sbatch takes a limit."""
     return -(-seconds // MINUTE) * MINUTE

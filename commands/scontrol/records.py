@@ -643,5 +643,5 @@ def _unlimited(value: int | None) -> str:
 def _memory(prefix: str, column: str, partition: "Record") -> str:
     per_cpu = partition[f"{column}_memory_per_cpu_mb"]
     if per_cpu is not None:
-        return f"{prefix}MemPerCPU={per_cpu}"
+        return f"{prefix}MemPerCPU={per_cpu or 'UNLIMITED'}"
     return f"{prefix}MemPerNode={_unlimited(partition[f'{column}_memory_per_node_mb'])}"

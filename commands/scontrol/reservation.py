@@ -239,9 +239,9 @@ def _check_new(changes: dict[str, str], context: Context) -> None:
     if "endtime" in changes:
         end = int(changes["endtime"])
         if "duration" in changes:
-            from understudy.model.times import parse_limit
+            from understudy.model.times import parse_limit_in_minutes
 
-            if parse_limit(changes["duration"]) != end - start:
+            if parse_limit_in_minutes(changes["duration"]) != end - start:
                 _refuse(context, f"StartTime + Duration does not equal EndTime.  {outcome}")
         if end < start:
             _refuse(context, f"Start time cannot be after end time.  {outcome}")

@@ -266,6 +266,9 @@ def _node_state(value: str, word: str, context: Context) -> str:
     return state
 
 
+_MOST_OF_64_BITS = (1 << 63) - 1
+
+
 def _number(
     name: str, most: int = 0xFFFFFFFD, *, takes_unlimited: bool = False
 ) -> "Callable[[str, str], str]":
@@ -340,6 +343,15 @@ def _preempt_mode(value: str, word: str) -> str:
 
 
 _YES_OR_NO = ("YES", "NO")
+_PARTITION_SWITCHES = (
+    "Default",
+    "Hidden",
+    "RootOnly",
+    "ReqResv",
+    "LLN",
+    "ExclusiveUser",
+    "DisableRootJobs",
+)
 # Keys of partitions whose values are looked at before the controller is asked. What to say, one
 # error a line; "" if it is well.
 _PARTITION_CHECKS = {
@@ -351,18 +363,7 @@ _PARTITION_CHECKS = {
     "oversubscribe": _one_of(
         "OverSubscribe", ("NO", "EXCLUSIVE", "YES", "FORCE"), "NO, EXCLUSIVE, YES:#, and FORCE:#"
     ),
-    **{
-        name.lower(): _one_of(name, _YES_OR_NO, "YES and NO")
-        for name in (
-            "Default",
-            "Hidden",
-            "RootOnly",
-            "ReqResv",
-            "LLN",
-            "ExclusiveUser",
-            "DisableRootJobs",
-        )
-    },
+    **{name.lower(): _one_of(name, _YES_OR_NO, "YES and NO") for name in _PARTITION_SWITCHES},
     **{
         name.lower(): _number(name, 65533)
         for name in ("Priority", "PriorityTier", "PriorityJobFactor")
@@ -371,7 +372,7 @@ _PARTITION_CHECKS = {
     "overtimelimit": _number("OverTimeLimit", 65533, takes_unlimited=True),
     "maxcpuspernode": _number("MaxCPUsPerNode", takes_unlimited=True),
     **{
-        name.lower(): _number(name)
+        name.lower(): _number(name, _MOST_OF_64_BITS - 1)
         for name in ("DefMemPerCPU", "DefMemPerNode", "MaxMemPerCPU", "MaxMemPerNode")
     },
 }
@@ -382,6 +383,7 @@ _NUMBERS = frozenset((
 ))  # fmt: skip
 
 
+_SWITCHES = frozenset(map(str.lower, _PARTITION_SWITCHES))
 _NO_COUNT = "4294967295"  # what 22.05.8 makes of a word
 _BITS, _MOST_NODES = 0xFFFFFFFF, 0x7FFFFFFF
 
@@ -464,14 +466,16 @@ def _partition_changes(words: list[str], context: Context) -> tuple[str, dict[st
         if wrong:
             for line in wrong.split("\n"):
                 context.error(line)
-            raise RefusedError(0, "No error")
+            digits = value.lstrip("+-")
+            is_large = digits.isdigit() and int(digits) > _MOST_OF_64_BITS
+            raise RefusedError(0, "Numerical result out of range" if is_large else "No error")
         if known == "state":
             changes[known] = next(
                 each for each in _PARTITION_STATES if each.startswith(value.upper())
             )
         elif known in _NUMBERS:
             changes[known] = value.removeprefix("+") or "0"
-        else:
+        elif known not in _SWITCHES or changes.get(known, "").lower() != "yes":  # a YES holds
             changes[known] = value
     return name, changes, code
 

@@ -18,7 +18,7 @@ from understudy.controller.tables.partition import Partition
 from understudy.model.cpu_binding import cpu_binding
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.hostlist import expand
-from understudy.model.times import leading_number, parse_limit, parse_memory
+from understudy.model.times import leading_number, parse_limit_in_minutes, parse_memory
 from understudy.model.tres import BASE, TresError
 from understudy.model.tres_weights import read_weights
 from understudy.protocol.messages import Message, Ok
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from understudy.controller.ports import Sender
     from understudy.protocol.messages import UpdatePartition
 
-MINUTE: Final = 60
 STATES: Final = ("UP", "DOWN", "DRAIN", "INACTIVE")
 _FORCE: Final = 0x8000
 _LEFT_AS_IT_IS: Final = 0xFFFFFFFE  # Slurm's number for what is not given
@@ -143,15 +142,9 @@ def _known_nodes(core: Core, text: str) -> tuple[int, bool]:
     return node_bitmap(core, ",".join(name for name in names if name in core.names.index_of)), False
 
 
-def _time(text: str) -> int | None:
-    """In whole minutes, as Slurm keeps it."""
-    limit_s = parse_limit(text)
-    return None if limit_s is None else -(-limit_s // MINUTE) * MINUTE
-
-
 def _set_default_time(partition: Partition, text: str) -> None:
     """One above MaxTime changes nothing, and is no error."""
-    limit_s, most_s = _time(text), partition.max_time_s
+    limit_s, most_s = parse_limit_in_minutes(text), partition.max_time_s
     if most_s is None or (limit_s is not None and limit_s <= most_s):
         partition.default_time_s = limit_s
         partition.default_time_is_unlimited = limit_s is None
@@ -159,10 +152,6 @@ def _set_default_time(partition: Partition, text: str) -> None:
 
 def _count(text: str) -> int | None:
     return None if text.lower() in _INFINITE else int(text)
-
-
-def _memory(text: str) -> int | None:
-    return None if text.lower() in _INFINITE else parse_memory(text) or None
 
 
 def _yes(text: str) -> bool:
@@ -180,10 +169,13 @@ def _set(field: str, read: Callable[[str], object]) -> Callable[[Partition, str]
 
 
 def _set_memory(field: str, other: str) -> Callable[[Partition, str], None]:
-    """There is one of the two at most."""
+    """There is one of the two at most. None for a CPU is not the same as none for a node: it is
+    what jobs there have, and what is shown.
+    """
 
     def change(partition: Partition, text: str) -> None:
-        setattr(partition, field, _memory(text))
+        amount = None if text.lower() in _INFINITE else parse_memory(text)
+        setattr(partition, field, amount if "per_cpu" in field else amount or None)
         setattr(partition, other, None)
 
     return change
@@ -242,7 +234,7 @@ def _set_priority(partition: Partition, text: str) -> None:
 _SETTERS: Final[dict[str, Callable[[Partition, str], None]]] = {
     "state": _set_state,
     "default": _set("is_default", _yes),
-    "maxtime": _set("max_time_s", _time),
+    "maxtime": _set("max_time_s", parse_limit_in_minutes),
     "defaulttime": _set_default_time,
     "minnodes": _set_least_nodes,
     "maxnodes": _set("max_nodes", _count),

@@ -44,7 +44,7 @@ from understudy.model.reservations import (
     TIME_FLOAT,
     read_flags,
 )
-from understudy.model.times import YEAR, parse_limit
+from understudy.model.times import YEAR, parse_limit, parse_limit_in_minutes
 from understudy.protocol.messages import Message, Ok, ReservationChanged
 
 if TYPE_CHECKING:
@@ -144,16 +144,11 @@ def _times(changes: dict[str, str], now: float, *, floats: bool) -> tuple[int, i
         if end < start or end < now:
             raise SlurmError(ErrorCode.INVALID_TIME)
         return start, end
-    duration = _minutes(changes["duration"])
+    duration = parse_limit_in_minutes(changes["duration"])
     return (
         start,
         start + YEAR if duration is None else start + duration if duration else UNKNOWN_END,
     )
-
-
-def _minutes(text: str) -> int | None:
-    """Seconds; None for without end."""
-    return parse_limit(text)
 
 
 def _set_purge(reservation: Reservation, text: str) -> None:
@@ -515,7 +510,7 @@ def _update_times(new: Reservation, changes: dict[str, str], now: float) -> None
         new.end_time = end
     for sign in ("", "+", "-"):
         if f"duration{sign}" in changes:
-            seconds = _minutes(changes[f"duration{sign}"])
+            seconds = parse_limit_in_minutes(changes[f"duration{sign}"])
             if seconds is None:
                 new.end_time = new.start_time + YEAR
             elif sign == "+":

@@ -83,7 +83,7 @@ class Partition:
         cluster's (as seen of 22.05.8).
         """
         own = self.max_memory_per_node_mb, self.max_memory_per_cpu_mb
-        return self.cluster_memory_limits_mb if own == (None, None) else own
+        return self.cluster_memory_limits_mb if own == (None, None) else (own[0], own[1] or None)
 
     def place(self, nodes: int, table: NodeTable) -> None:
         """Give it these nodes of the table."""

@@ -91,7 +91,7 @@ def read_lines(text: str) -> list[Step]:
         rest = line.strip()
         if not rest or rest.startswith("#"):
             continue
-        changes, rest = rest.startswith("!"), rest.removeprefix("!")
+        changes, rest = rest.startswith("!"), rest.removeprefix("!").lstrip()
         user = ""
         if rest.startswith("@"):
             user, _, rest = rest[1:].partition(" ")

@@ -1086,6 +1086,24 @@ def test_an_empty_number_of_a_partition_is_zero_and_a_plus_is_nothing(client: Fa
     assert client.asked[-1][1]["changes"] == {"prioritytier": "0", "gracetime": "7", "qos": ""}
 
 
+def test_a_partition_that_is_made_something_and_not_in_one_line_is_made_it(
+    client: FakeClient,
+) -> None:
+    client.answers["UpdatePartition"] = []
+    for line in ("hidden=yes hidden=no", "hidden=no hidden=yes"):
+        assert ask(client, f"update partition=p {line}").code == 0
+        assert client.asked[-1][1]["changes"] == {"hidden": "yes"}
+
+
+def test_numbers_that_no_64_bits_hold_are_out_of_range(client: FakeClient) -> None:
+    client.answers["UpdatePartition"] = []
+    assert ask(client, f"update partition=p defmempercpu={2**63 - 2}").code == 0
+    for number, said in ((2**63 - 1, "No error"), (2**63, "Numerical result out of range")):
+        assert ask(client, f"update partition=p defmempercpu={number}").err.endswith(
+            f"Invalid DefMemPerCPU value: {number}\nslurm_update error: {said}\n"
+        )
+
+
 @pytest.mark.parametrize(("what", "said"), [("job", "jobs"), ("step", "job steps")])
 def test_that_there_is_none_is_not_said_quietly(what: str, said: str) -> None:
     client = FakeClient(jobs=[], steps=[])

@@ -458,6 +458,20 @@ def test_how_many_share_a_core_is_read_as_slurm_reads_it(h: Harness) -> None:
         assert h.query("partitions", "oversubscribe", name=["main"]) == [[shown]]
 
 
+def test_no_memory_for_a_cpu_by_default_is_what_jobs_have_and_as_a_limit_none(h: Harness) -> None:
+    main = h.core.tables.partitions["main"]
+    for changes in ({"defmempercpu": "0"}, {"maxmempercpu": "0"}):
+        assert h.ask(UpdatePartition("update", "main", changes), ROOT) == Ok()
+    assert h.query(
+        "partitions", "default_memory_per_cpu_mb", "max_memory_per_cpu_mb", name=["main"]
+    ) == [[0, 0]]
+    assert main.memory_limits_mb == (None, None)
+    h.submit(partition="main", num_tasks=1)
+    assert h.query("jobs", "min_memory_per_cpu", "min_memory_mb") == [[True, 0]]
+    assert h.ask(UpdatePartition("update", "main", {"defmempernode": "0"}), ROOT) == Ok()
+    assert (main.default_memory_per_cpu_mb, main.default_memory_per_node_mb) == (None, None)
+
+
 def test_what_a_job_said_of_sharing_is_shown_before_what_its_partition_says(h: Harness) -> None:
     h.submit(hold=True)
     h.submit(hold=True, exclusive=True)

@@ -127,6 +127,13 @@ def test_named_nodes_are_reserved(h: Harness) -> None:
     assert found["end_time"] - found["start_time"] == 3600
 
 
+def test_a_part_of_a_minute_of_a_duration_counts_as_one(h: Harness) -> None:
+    create(h, minutes="1-2:3:4")  # type: ignore[arg-type]
+    assert ask(h, "update", duration="5:59")
+    (reservation,) = h.core.tables.reservations.by_name.values()
+    assert reservation.end(NOW) - reservation.start(NOW) == 6 * 60
+
+
 def test_so_many_nodes_come_from_the_default_partition_and_not_from_others_reservations(
     h: Harness,
 ) -> None:
