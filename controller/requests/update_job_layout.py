@@ -77,8 +77,8 @@ def _specialized(key: str) -> Callable[[Change, str], None]:
 
 
 def _reboot(change: Change, text: str) -> None:
-    change.need_pending()
     change.need_admin()
+    change.need_pending()
     change.set_extra("reboot", "yes" if text.lower() in {"1", "yes"} else "")
 
 

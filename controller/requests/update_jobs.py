@@ -32,6 +32,11 @@ from understudy.controller.pending.dependencies import (
 )
 from understudy.controller.pending.eligibility import review
 from understudy.controller.requests.job_change import Change
+from understudy.controller.requests.job_change_order import (
+    FIRST_APPLIED,
+    LOOKED_AT_TOGETHER,
+    place_of,
+)
 from understudy.controller.requests.select import for_each_task
 from understudy.controller.requests.update_job_layout import LAYOUT_SETTERS, keep_min_cpus_node
 from understudy.controller.reservations.admission import check_access
@@ -72,8 +77,12 @@ def update_jobs(core: Core, message: UpdateJobs, sender: Sender) -> JobResults:
     # a number alone means all components of a heterogeneous job
     whole = {int(text) for text in message.job_ids if text.isdecimal()}
 
+    of_array = {key: text for key, text in changes.items() if key.lower() == "arraytaskthrottle"}
+
     def act(job: Job) -> None:
         try:
+            if job.array is not None and job.array.job_id in whole:  # whoever asks, as in 22.05.8
+                _apply(Change(core, job, now, by_admin=False, of_cluster=False), of_array)
             for each in components(job) if job.job_id in whole else [job]:
                 _update(core, each, changes, sender, now)
         except ValueError as error:
@@ -82,22 +91,50 @@ def update_jobs(core: Core, message: UpdateJobs, sender: Sender) -> JobResults:
     return JobResults(for_each_task(core, message.job_ids, {}, act))
 
 
-def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: float) -> None:
-    by_admin = core.is_operator(sender.user_id)
+def _check_rights(core: Core, job: Job, keys: list[str], change: Change, sender: Sender) -> None:
+    """Whether the sender may change the job at all, in the order of 22.05.8."""
+    if "burstbuffer" in keys:
+        raise SlurmError(ErrorCode.NOT_SUPPORTED)
     if job.is_finished:
         raise SlurmError(ErrorCode.FINISHED)
+    if "admincomment" in keys and not change.of_cluster:
+        raise SlurmError(ErrorCode.ACCESS_DENIED)
     if not may_control(core, sender.user_id, job):
         raise SlurmError(ErrorCode.INVALID_USER)
     if job.job_id in core.crontabs.entries:
         raise SlurmError(ErrorCode.CRONTAB_JOB)
-    change = Change(core, job, now, by_admin=by_admin, of_cluster=core.is_admin(sender.user_id))
-    partitions = job.partitions
-    for key, value in changes.items():
+
+
+def _apply(change: Change, changes: dict[str, str]) -> SlurmError | None:
+    """Make the changes in the order of 22.05.8, whatever the order of the line. What stops it
+    behind those that are looked at together leaves what was made before.
+
+    Raises:
+        SlurmError: one of those is wrong, and nothing is changed.
+    """
+    before = {name: getattr(change.job, name) for name in LOOKED_AT_TOGETHER}
+    for key, value in sorted(changes.items(), key=lambda each: place_of(each[0])):
         setter = _SETTERS.get(key.lower().rstrip("+-"))
         if setter is None:
             raise SlurmError(-1, f"Update of this parameter is not supported: {key}={value}")
         sign = key[-1] if key[-1] in "+-" else ""
-        setter(change, sign + value)
+        try:
+            setter(change, sign + value)
+        except SlurmError as error:
+            if place_of(key) >= FIRST_APPLIED:
+                return error
+            for name, old in before.items():
+                setattr(change.job, name, old)
+            raise
+    return None
+
+
+def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: float) -> None:
+    by_admin = core.is_operator(sender.user_id)
+    change = Change(core, job, now, by_admin=by_admin, of_cluster=core.is_admin(sender.user_id))
+    _check_rights(core, job, [key.lower() for key in changes], change, sender)
+    partitions = job.partitions
+    wrong = _apply(change, changes)
     has_moved = job.partitions != partitions
     if (
         not has_moved
@@ -119,8 +156,10 @@ def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: 
     job_changed(core, job, now, Note.CHANGE)
     if has_moved and not job.spec.reservation and _must_have_reservation(core, job):
         raise SlurmError(ErrorCode.NOT_AVAILABLE_NOW)  # and there it is, as in 22.05.8
-    if change.complaint is not None:
+    if wrong is None and change.complaint is not None:
         raise SlurmError(change.complaint)
+    if wrong is not None:
+        raise wrong
 
 
 def _must_have_reservation(core: Core, job: Job) -> bool:
@@ -156,7 +195,11 @@ def _time_limit(change: Change, text: str) -> None:
         limit = parse_limit(text)
         limit = None if limit is None else whole_minutes(limit)
     if not change.by_admin:
-        is_more = limit is None or (job.time_limit_s is not None and limit > job.time_limit_s)
+        has_own = job.time_limit_is_set or not job.is_pending
+        if limit is None:  # which is more than none of its own, too
+            is_more = job.time_limit_s is not None or not has_own
+        else:
+            is_more = has_own and job.time_limit_s is not None and limit > job.time_limit_s
         partition = change.core.tables.partitions.get(job.partition)
         most = None if partition is None else partition.max_time_s
         if is_more and (
@@ -448,12 +491,12 @@ def _requeue(change: Change, text: str) -> None:
 
 
 def _deadline(change: Change, text: str) -> None:
-    change.need_admin()
     if not change.job.is_pending:
         return
     when = parse_time(text, change.now)
     if when < int(change.now):
         raise SlurmError(ErrorCode.INVALID_TIME)
+    change.need_admin()
     change.job.spec = msgspec.structs.replace(change.job.spec, deadline=float(when))
     watch_deadline(change.core, change.job)
 
@@ -475,8 +518,6 @@ def _comment(change: Change, text: str) -> None:
 
 
 def _admin_comment(change: Change, text: str) -> None:
-    if not change.of_cluster:
-        raise SlurmError(ErrorCode.ACCESS_DENIED)
     change.job.admin_comment = text
     _note_empty(change, "admin_comment", is_empty=not text)
 
@@ -556,10 +597,6 @@ def _std_out(change: Change, text: str) -> None:
     change.spec["std_out"] = text or f"{change.job.spec.work_dir.rstrip('/')}/"
 
 
-def _not_supported(_change: Change, _text: str) -> None:
-    raise SlurmError(ErrorCode.NOT_SUPPORTED)
-
-
 def _no_federation(_change: Change, _text: str) -> None:
     raise SlurmError(-1)
 
@@ -599,7 +636,6 @@ _SETTERS: Final[dict[str, Callable[[Change, str], None]]] = {
     "account": _account,
     "admincomment": _admin_comment,
     "arraytaskthrottle": _array_limit,
-    "burstbuffer": _not_supported,
     "clusterfeatures": _no_federation,
     "clusters": _no_federation,
     "comment": _comment,

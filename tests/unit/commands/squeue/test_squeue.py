@@ -1,7 +1,7 @@
 """squeue: what it prints for given records.
 
 Covers: commands/shared/fields, commands/squeue/fields, commands/squeue/filter,
-commands/squeue/steps, documents/job_texts.
+commands/squeue/steps, commands/squeue/wanted, commands/shared/in_order, documents/job_texts.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Covers: controller/jobs/hold, controller/jobs/resize, controller/nodes/drain,
 controller/requests/job_change, controller/requests/select, controller/requests/update_job_layout,
 controller/requests/update_jobs, controller/requests/update_nodes,
-controller/requests/update_partitions.
+controller/requests/update_partitions, controller/requests/job_change_order.
 """
 
 from __future__ import annotations
@@ -209,6 +209,58 @@ def test_who_may_change_what(h: Harness) -> None:
     assert h.update(waiting, USER, priority=str(waiting.priority + 1)) == 2002
     assert h.update(waiting, ROOT, priority="500") == 0
     assert (waiting.priority, waiting.admin_priority) == (500, 500)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "left"),
+    [
+        # looked at together: nothing is changed
+        ({"comment": "c", "excnodelist": "n99", "partition": "small"}, 2018, ("", "main", 1, "")),
+        ({"licenses": "nosuch", "gres": "nosuch:1"}, 2072, ("", "main", 1, "")),
+        # behind them what comes before the wrong one is left, wherever it stands in the line
+        ({"numnodes": "0", "comment": "c"}, 2006, ("c", "main", 1, "")),
+        (
+            {"features": "nosuch", "timelimit": "7", "partition": "small"},
+            2029,
+            ("", "small", 7, ""),
+        ),
+        ({"starttime": "now+1hour", "name": "x", "features": "nosuch"}, 2029, ("", "main", 1, "")),
+        ({"clusterfeatures": "x", "features": "fast"}, -1, ("", "main", 1, "fast")),
+    ],
+)
+def test_changes_are_made_in_an_order_of_their_own_up_to_the_wrong_one(
+    h: Harness, changes: dict[str, str], code: int, left: tuple[object, ...]
+) -> None:
+    job = h.submit(hold=True, partition="main", time_limit_s=60, name="n", features="")
+    assert h.update(job, ROOT, **changes) == code
+    limit = (job.time_limit_s or 0) // 60
+    assert (job.spec.comment, job.partition, limit, job.spec.features) == left
+    assert (job.spec.name, job.begin_time) == ("n", None)
+
+
+def test_what_is_said_before_whose_the_job_is(h: Harness) -> None:
+    job = h.submit(hold=True)
+    assert h.update(job, OTHER, burstbuffer="x") == 2036
+    assert h.update(job, OTHER, admincomment="x") == 2002
+    h.control("release", job, ROOT)
+    h.complete(job)
+    assert h.update(job, OTHER, burstbuffer="x") == 2036
+    assert h.update(job, OTHER, admincomment="x") == 2084
+
+
+def test_who_has_no_limit_of_its_own_is_given_any_by_its_owner(h: Harness) -> None:
+    h.core.tables.partitions["main"].max_time_s = 3600
+    job = h.submit(hold=True, partition="main")
+    assert h.update(job, timelimit="unlimited") == 2002
+    assert h.update(job, timelimit="100") == 0
+    assert h.update(job, timelimit="101") == 2002
+
+
+def test_how_many_tasks_of_an_array_run_is_changed_by_everybody(h: Harness) -> None:
+    job = h.submit(hold=True, array="1-3")
+    h.update(job, OTHER, arraytaskthrottle="2")
+    assert job.array is not None
+    assert job.array.limit == 2
 
 
 def test_finished_and_unknown_jobs_are_not_changed(h: Harness) -> None:
