@@ -110,6 +110,10 @@ def scancel(arguments: list[str], context: Context) -> int:
     eight bits, or 0.
     """
     try:
+        environment = _environment(context)
+    except _RefusedLineError:
+        return 1
+    try:
         given, operands = OPTIONS.parse(arguments)
     except OptionError as error:
         if _has_wrong_value(error.given, context):
@@ -118,10 +122,7 @@ def scancel(arguments: list[str], context: Context) -> int:
     line = _line(given)
     if context.tells(OPTIONS, line, USAGE):
         return 0
-    try:
-        options = {**_environment(context), **line}
-    except _RefusedLineError:
-        return 1
+    options = {**environment, **line}
     if "quiet" in options:
         options.pop("verbose", None)
     if context.refuses_clusters(options.get("clusters")):
@@ -134,7 +135,9 @@ def scancel(arguments: list[str], context: Context) -> int:
         where, states = _filters(options, context)
     except _RefusedLineError:
         return 1
-    _say_options(given, options, signal, where, jobs, context)
+    _say_options(
+        [*environment, *(option.dest for option, _ in given)], options, signal, where, jobs, context
+    )
     has_filters = bool(where or states is not None or options.get("nodelist") is not None)
     if not jobs and not has_filters:
         context.error("No job identification provided")
@@ -187,19 +190,17 @@ def _has_wrong_value(given: "list[tuple[Option, str | None]]", context: Context)
 
 
 def _say_options(
-    given: "list[tuple[Option, str | None]]",
+    given: list[str],
     options: "dict[str, str | None]",
     signal: int | None,
     where: "dict[str, list[Any]]",
     jobs: list[str],
     context: Context,
 ) -> None:
-    """What was asked for, if -v is given three times; the variable counts as once."""
+    """What was asked for, if -v is given three times. `given`: names of variables and options."""
     if "verbose" not in options:
         return
-    times = sum(option.dest == "verbose" for option, _ in given) + (
-        "verbose" in _environment(context)
-    )
+    times = given.count("verbose")
     if times < 3:
         return
     from understudy.commands.shared.verbose import scancel_options

@@ -8,6 +8,7 @@ Follows: squeue(1) on states and reasons.
 
 from __future__ import annotations
 
+from signal import SIGKILL
 from typing import TYPE_CHECKING
 
 from understudy.controller.core.changes import job_changed, job_over
@@ -36,6 +37,8 @@ def end_job(
     if job.state is JobState.SUSPENDED:
         count_suspension(job, now)
         job.suspend_time = int(now)
+        if event is JobEvent.CANCELLED:
+            job.exit_signal = job.exit_signal or int(SIGKILL)  # its processes sleep
     advance(job, event, now)
     job.end_time = int(now)
     job.reason, job.reason_detail = (

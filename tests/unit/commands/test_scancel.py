@@ -422,3 +422,11 @@ def test_a_signal_waits_for_a_job_to_start(monkeypatch: pytest.MonkeyPatch) -> N
     assert (outcome.code, sum(pauses), len(asked)) == (2020 & 0xFF, 95, 11)
     assert outcome.err.splitlines()[1] == "scancel: Job is in transitional state, retrying"
     assert outcome.err.splitlines()[-1] == f"scancel: error: Kill job error on job id 7302: {text}"
+
+
+def test_a_variable_that_says_nothing_is_told_of_before_the_line_is_read() -> None:
+    environ = {"SCANCEL_BATCH": "1"}
+    outcome = run_command(scancel, "--nosuch", client=FakeClient(jobs=JOBS), environ=environ)
+    first, second, *_ = outcome.err.splitlines()
+    assert first == "scancel: error: Unrecognized SCANCEL_BATCH value: 1"
+    assert second == "scancel: unrecognized option '--nosuch'"

@@ -178,6 +178,7 @@ def test_a_suspended_job_that_is_cancelled_gives_everything_back():
     harness.control("suspend", job, ROOT)
     harness.run(7)
     harness.cancel(job)
+    assert job.exit_signal == 9, "a process that sleeps hears no other signal"
     harness.acknowledge()
     harness.epilog(job)
     table = harness.core.tables.nodes
