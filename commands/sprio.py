@@ -232,12 +232,25 @@ def _job_numbers(text: "str | None", context: Context) -> "list[int] | None":
     numbers = []
     for word in words:
         number, plus, component = word.lstrip().partition("+")
-        is_number = number.isdigit() and 0 < int(number) <= _MOST
-        if not is_number or (plus and not component.isdigit()):
+        first, of_array, task = number.partition("_")
+        is_number = first.isdigit() and 0 < int(first) <= _MOST
+        job_id = int(first) if is_number else None
+        if is_number and of_array:
+            job_id = None if plus else _job_of_task(int(first), task, context)
+        if job_id is None or (plus and not component.isdigit()):
             context.error(f"Invalid job id: {word}")
             return None
-        numbers.append(int(number))
+        numbers.append(job_id)
     return numbers
+
+
+def _job_of_task(array: int, task: str, context: Context) -> "int | None":
+    """The number of the job that a task of an array is; None where there is none."""
+    if not task.isdigit():
+        return None
+    where = {"array_job_id": [array], "array_task_id": [int(task)]}
+    rows = context.client.query("jobs", ["job_id"], where).rows
+    return int(rows[0][0]) if rows else None
 
 
 def _is_unsupported(context: Context) -> bool:

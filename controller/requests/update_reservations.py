@@ -106,6 +106,7 @@ def _create(core: Core, name: str, changes: dict[str, str], now: float) -> str:
     new = Reservation(name, number, start, end, flags=flags)
     _set_purge(new, purge)
     _set_people(core, new, changes)
+    _check_people(core, new)
     if not (new.users or new.groups or new.accounts):
         raise SlurmError(ErrorCode.RESERVATION_WITHOUT_USERS)
     _set_texts(core, new, changes, now)
@@ -250,6 +251,10 @@ def _set_people(core: Core, reservation: Reservation, changes: dict[str, str]) -
             if known.associations and not all(known.account(word) for word in words):
                 raise SlurmError(ErrorCode.INVALID_ACCOUNT)
             reservation.accounts, reservation.excludes_accounts = words, excludes
+
+
+def _check_people(core: Core, reservation: Reservation) -> None:
+    """Refuse users beside groups, and users who have not each of the accounts."""
     if reservation.users and reservation.groups:
         raise SlurmError(ErrorCode.USERS_OR_GROUPS)
     is_both = reservation.users and reservation.accounts
@@ -440,6 +445,7 @@ def _update(core: Core, reservation: Reservation, changes: dict[str, str], now: 
     _set_texts(core, new, changes, now)
     if "features" in changes and changes["features"] != new.features:
         raise SlurmError(ErrorCode.NOT_SUPPORTED)
+    _check_people(core, new)
     _update_times(new, changes, now)
     if "skip" in changes and not skip(new):
         raise SlurmError(ErrorCode.NOT_SKIPPABLE)

@@ -78,6 +78,8 @@ def own_rules(lines: list[str], command: str) -> list[str]:
     for line in lines:
         if OWN_SETTINGS.match(line):
             continue
+        if command == "sstat":  # pids
+            line = re.sub(r"\b\d+(,\d+)+\b", "PIDS", line)  # noqa: PLW2901
         # of exit codes two numbers alone
         goes_on = r"\b(\d+-)?\d?\d:\d\d:\d\d\b(?<!00)" if command == "sacct" else CLOCK
         text = re.sub(goes_on, "T:TT", re.sub(r"ExitCode=\d+:\d+", hidden, line))

@@ -223,6 +223,16 @@ def test_an_unknown_letter_is_named_and_prints_nothing():
     assert (said.lines, said.err) == (["1 "], "sprio: error: Invalid job format specification: x\n")
 
 
+def test_a_task_of_an_array_is_a_job_where_it_is_there():
+    task = record("jobs", job_id=7, array_job_id=5, array_task_id=2)
+    plugin = record("config", name="PriorityType", value="priority/basic")
+    client = FakeClient(config=[plugin], jobs=[task])
+    assert run_command(sprio, "-j", "5_2", client=client).err.startswith("You are not running")
+    for word in ("5_3", "5_", "5_x", "5_2+1"):
+        said = run_command(sprio, "-j", word, client=client)
+        assert said.err == f"sprio: error: Invalid job id: {word}\n"
+
+
 def test_a_job_that_is_no_number_is_refused():
     said = run_command(sprio, "-j", "1,abc", client=priorities(waiting(1, 10)))
     assert (said.code, said.lines, said.err) == (1, [], "sprio: error: Invalid job id: abc\n")

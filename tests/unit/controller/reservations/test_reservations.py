@@ -303,6 +303,8 @@ def test_an_update_changes_what_it_names_and_nothing_if_it_is_refused(h: Harness
     assert refused(h, "update", skip="x") == 2128
     assert refused(h, "update", "nosuch", duration=5) == 2053
     assert refused(h, "update", groups="staff") == 2129
+    assert refused(h, "update", groups="staff", partitionname="nosuch") == 2000
+    assert refused(h, "update", groups="staff", starttime=NOW - 99999) == 2129
 
 
 def test_the_number_of_nodes_grows_as_far_as_it_can_and_shrinks_from_below(h: Harness) -> None:
