@@ -167,11 +167,8 @@ class EmulatedJobs:
         return done
 
     def kill(self, key: Key, number: int = signal.SIGTERM) -> Ended | None:
-        """End a job by a signal, one that is stopped by SIGKILL. None if it is not there."""
-        run = self._runs.pop(key, None)
-        if run is None:
-            return None
-        return Ended(key, 0, int(signal.SIGKILL if run.is_stopped else number))
+        """End a job by a signal. None if it is not there."""
+        return Ended(key, 0, int(number)) if self._runs.pop(key, None) is not None else None
 
     def signal(self, key: Key, number: int, now: float) -> Ended | None:
         """Send a job a signal, which may end it."""

@@ -77,7 +77,6 @@ class _Script:
     killer: asyncio.TimerHandle | None = None
     said: bytes = b""
     is_killed: bool = False
-    is_stopped: bool = False  # all of it
     why: str = ""  # it is ended
     memory: Watched | None = None
     notices: int = 0
@@ -207,8 +206,6 @@ class RealExecutor:
         script = self._scripts.get(key)
         if script is None:
             return
-        if number in (signal.SIGSTOP, signal.SIGCONT) and not batch_only:
-            script.is_stopped = number == signal.SIGSTOP
         if not script.script:
             script.script = self._read_pid(script.spool)
         if not script.script:
@@ -479,9 +476,7 @@ class RealExecutor:
     # --- ending -----------------------------------------------------------------------------------
 
     def _end_gently(self, key: Key, script: _Script) -> None:
-        """A word in the job's stderr, SIGCONT and SIGTERM; SIGKILL after KillWait, or at once to
-        what is stopped.
-        """
+        """A word in the job's stderr, SIGCONT and SIGTERM; SIGKILL after KillWait."""
         spec = script.launch.spec
         limit_s = spec.time_limit_s if spec is not None else None
         is_over_limit = (
@@ -497,9 +492,6 @@ class RealExecutor:
         else:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(script.stepd, signal.SIGUSR2 if is_over_limit else signal.SIGUSR1)
-        if script.is_stopped:
-            self._end_by_force(key)
-            return
         self.signal(key, signal.SIGCONT, batch_only=False)
         self.signal(key, signal.SIGTERM, batch_only=False)
         script.killer = self._loop.call_later(self._settings.kill_wait_s, self._end_by_force, key)

@@ -136,7 +136,7 @@ def test_a_launch_that_arrives_after_the_limit_still_tells_what_ended_the_job(jo
 def test_a_stopped_job_can_be_killed(jobs):
     jobs.start(launch(1), NOW)
     jobs.signal((1, 0), signal.SIGSTOP, NOW)
-    assert jobs.kill((1, 0)) == Ended((1, 0), 0, signal.SIGKILL)
+    assert jobs.kill((1, 0)) == Ended((1, 0), 0, signal.SIGTERM)
     assert jobs.kill((1, 0)) is None
     assert jobs.next_end() is None
 
