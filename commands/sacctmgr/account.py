@@ -9,6 +9,7 @@ from understudy.commands.sacctmgr.ask import (
     tell_deleted,
 )
 from understudy.commands.sacctmgr.parts import alter_own_and_limits, tell_associations
+from understudy.commands.sacctmgr.request import has_cluster
 from understudy.commands.sacctmgr.texts import (
     NOTHING_NEW,
     association_line,
@@ -39,6 +40,8 @@ _KEEP_ACCOUNTS = (
 def add_account(session: "Session", request: "Request") -> int:
     context = session.context
     if not request.is_complete(session, "account"):
+        return 1
+    if not has_cluster(session, request, "add accounts"):
         return 1
 
     def tell(answer: "Answer") -> "int | None":

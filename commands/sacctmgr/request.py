@@ -148,6 +148,16 @@ def read_words(session: "Session", entity: str, words: list[str], *, sets: bool)
     return request
 
 
+def has_cluster(session: "Session", request: Request, what: str) -> bool:
+    """Whether there is a cluster to add to, or the words name some; says so if not."""
+    if request.where.get("clusters") or session.table.rows("clusters", ["name"]):
+        return True
+    session.context.complain(
+        f"  Can't {what}, no cluster defined yet.\n Please contact your administrator."
+    )
+    return False
+
+
 def strange_clusters(session: "Session", names: "list[str]") -> "list[str]":
     """Those that accounting does not know, which is said."""
     known = {row["name"] for row in session.table.rows("clusters", ["name"])}

@@ -10,7 +10,7 @@ from understudy.commands.sacctmgr.ask import (
     tell_no_effect,
 )
 from understudy.commands.sacctmgr.parts import alter_own_and_limits, tell_associations
-from understudy.commands.sacctmgr.request import Request
+from understudy.commands.sacctmgr.request import Request, has_cluster
 from understudy.commands.sacctmgr.texts import (
     NOTHING_NEW,
     association_line,
@@ -41,6 +41,8 @@ _CHANGE_DEFAULTS = (
 def add_user(session: "Session", request: "Request") -> int:
     context = session.context
     if not request.is_complete(session, "user"):
+        return 1
+    if not has_cluster(session, request, "add/modify users"):
         return 1
     values = request.set
     if not values.get("admin_level", "None"):

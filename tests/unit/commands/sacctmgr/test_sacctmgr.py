@@ -85,6 +85,19 @@ def test_a_second_account_of_the_name_is_nothing_new(house):
     assert (said.code, said.out, said.err) == (1, " Nothing new added.\n", "")
 
 
+def test_nothing_is_added_to_clusters_before_there_is_one(house):
+    """22.05.8: a cluster is there once its controller has registered."""
+    cluster = house.sacctmgr("-nP show cluster format=cluster").out.strip()
+    house.do(f"delete cluster {cluster}")
+    why = ", no cluster defined yet.\n Please contact your administrator.\n"
+    for line, what in (
+        ("-i add account people", "add accounts"),
+        ("-i add user bob account=people", "add/modify users"),
+    ):
+        said = house.sacctmgr(line)
+        assert (said.code, said.out, said.err) == (1, "", f"  Can't {what}{why}")
+
+
 def test_adding_a_user_lists_associations_and_keys(house):
     house.do("add account x1")
     said = house.sacctmgr("-i add user fu8 account=x1 partition=debug,other defaultwckey=w1")
