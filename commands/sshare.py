@@ -5,7 +5,6 @@ import os
 from understudy.commands.shared.accounting_client import say_authenticated
 from understudy.commands.shared.client import UNANSWERED, RefusedError
 from understudy.commands.shared.context import Context, run
-from understudy.commands.shared.leading import leading_integer
 from understudy.commands.shared.options import (
     NONE,
     REQUIRED,
@@ -16,6 +15,7 @@ from understudy.commands.shared.options import (
     let_last_parsable_count,
 )
 from understudy.documents.documents import VERSION
+from understudy.model.times import leading_integer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

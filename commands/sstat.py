@@ -2,7 +2,6 @@
 
 from understudy.commands.shared.client import UNANSWERED, RefusedError
 from understudy.commands.shared.context import Context, run
-from understudy.commands.shared.leading import leading_integer
 from understudy.commands.shared.options import (
     NONE,
     REQUIRED,
@@ -14,6 +13,7 @@ from understudy.commands.shared.options import (
 )
 from understudy.commands.shared.texts import convert_units, thousands
 from understudy.documents.documents import VERSION
+from understudy.model.times import leading_integer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import os
 from understudy.commands.shared.client import RefusedError
 from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable
+from understudy.model.times import leading_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _check_value(name: str, value: str) -> None:
     """
     if name == "flags" and not value.lower().startswith("perm"):
         raise _BadError(f"Invalid flags {value}")
-    if name == "jobid" and _leading_number(value) <= 0:
+    if name == "jobid" and leading_number(value) <= 0:
         raise _BadError(f"Invalid jobid {value}")
     if name == "user":
         _user_id(value)
@@ -195,7 +196,7 @@ def _check(options: "dict[str, str]") -> None:
             "You must use exactly one of the following options: --set, --get or --clear"
         )
     if "clear" in options and not (
-        options.keys() & {"jobid", "user"} or _leading_number(options.get("id", ""))
+        options.keys() & {"jobid", "user"} or leading_number(options.get("id", ""))
     ):
         raise _BadError("You must specify a --id, --jobid, or --user to clear")
     if "set" in options and not options.keys() & set(_EVENTS):
@@ -209,18 +210,8 @@ def _check(options: "dict[str, str]") -> None:
         raise _BadError('The --program value must start with "/"')
     if "set" in options and not os.path.isfile(program.split()[0]):
         raise _BadError("Invalid --program value, file not found")
-    if abs(_leading_number(options.get("offset", ""))) > MOST_OFFSET:
+    if abs(leading_number(options.get("offset", ""))) > MOST_OFFSET:
         raise _BadError(f"The --offset parameter must be between +/-{MOST_OFFSET}")
-
-
-def _leading_number(text: str) -> int:
-    """The number that a text begins with, 0 without one."""
-    sign = -1 if text.startswith("-") else 1
-    digits = text.lstrip("+-")
-    end = 0
-    while end < len(digits) and digits[end].isdigit():
-        end += 1
-    return sign * int(digits[:end] or 0)
 
 
 def _user_id(text: str) -> int:
@@ -238,7 +229,7 @@ def _set(options: "dict[str, str]", context: Context) -> int:
     events = [event for event in _EVENTS if event in options]
     resource, resource_id = "node", options.get("node") or "*"
     if "jobid" in options:
-        resource, resource_id = "job", str(_leading_number(options["jobid"]))
+        resource, resource_id = "job", str(leading_number(options["jobid"]))
     elif "front_end" in options:
         resource, resource_id = "front_end", ""
     elif "node" not in options:
@@ -253,7 +244,7 @@ def _set(options: "dict[str, str]", context: Context) -> int:
             resource,
             resource_id,
             events,
-            _leading_number(options.get("offset", "")),
+            leading_number(options.get("offset", "")),
             options["program"],
             "flags" in options,
         )
@@ -265,12 +256,12 @@ def _set(options: "dict[str, str]", context: Context) -> int:
 
 
 def _clear(options: "dict[str, str]", context: Context) -> int:
-    number = _leading_number(options.get("id", ""))
+    number = leading_number(options.get("id", ""))
     try:
         context.client.call(
             "ClearTriggers",
             number,
-            _leading_number(options.get("jobid", "")),
+            leading_number(options.get("jobid", "")),
             int(options.get("user_id", -1)),
         )
     except RefusedError as error:
@@ -311,14 +302,13 @@ def _is_wanted(row: "dict[str, Any]", options: "dict[str, str]") -> bool:
         event in options and row["events"] != [event] for event in _EVENTS if event != "reconfig"
     ):
         return False
-    if "id" in options and _leading_number(options["id"]) not in {0, row["trigger_id"]}:
+    if "id" in options and leading_number(options["id"]) not in {0, row["trigger_id"]}:
         return False
     if "user_id" in options and row["user_id"] != int(options["user_id"]):
         return False
     if "jobid" in options:
         return bool(
-            row["resource"] == "job"
-            and row["resource_id"] == str(_leading_number(options["jobid"]))
+            row["resource"] == "job" and row["resource_id"] == str(leading_number(options["jobid"]))
         )
     if "down" in options and row["resource"] == "job":
         return False

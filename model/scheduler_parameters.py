@@ -8,13 +8,13 @@ slurmctld 22.05.8 logs them. What is no number counts as 0, as C reads it.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from understudy.model.times import leading_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_NUMBER: Final = re.compile(r"\s*([+-]?\d+)")
 _MOST: Final = 2**31 - 1
 _BACKFILL: Final = "Invalid SchedulerParameters {key}: {value}"
 _PLAIN: Final = "Invalid {key}: {value}"
@@ -53,12 +53,6 @@ RANGES: Final[dict[str, Range]] = {
     "sched_max_job_start": Range(0, text=_PLAIN),
     "sched_min_interval": Range(0, text=_PLAIN),
 }
-
-
-def leading_number(text: str) -> int:
-    """The number with which the text begins, 0 if it begins with none."""
-    match = _NUMBER.match(text)
-    return int(match[1]) if match else 0
 
 
 def number(

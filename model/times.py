@@ -16,12 +16,29 @@ _UNLIMITED = frozenset({"unlimited", "infinite", "-1"})
 # --- numbers --------------------------------------------------------------------------------------
 
 
+def split_number(text: str) -> tuple[int, str]:
+    """The number that the text begins with, as C's strtol reads it, and what is left; 0 and all of
+    it where there is none.
+    """
+    signed = text.lstrip(" \t\n\v\f\r")
+    bare = signed[1:] if signed[:1] in ("+", "-") else signed
+    rest = bare.lstrip("0123456789")
+    digits = bare[: len(bare) - len(rest)]
+    if not digits:
+        return 0, text
+    return int(digits) * (-1 if signed[:1] == "-" else 1), rest
+
+
 def leading_number(text: str) -> int:
-    """The number that the text begins with, 0 if with none, as C's strtol reads it."""
-    text = text.lstrip()
-    signed = text[1:] if text[:1] in ("+", "-") else text
-    digits = signed[: len(signed) - len(signed.lstrip("0123456789"))]
-    return int(digits or 0) * (-1 if text[:1] == "-" else 1)
+    """The number that the text begins with, 0 if with none, whatever follows it."""
+    return split_number(text)[0]
+
+
+def leading_integer(text: str) -> int:
+    """The same in 32 bits, as C's atoi has it."""
+    value = leading_number(text)
+    value = max(-(1 << 63), min(value, (1 << 63) - 1))
+    return ((value + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
 
 
 # --- durations ------------------------------------------------------------------------------------

@@ -5,10 +5,10 @@ step's, which has its job's under "job".
 """
 
 from understudy.commands.sacct.use import disk, of_tasks, size, tres_in, tres_out
-from understudy.commands.shared.leading import leading_integer
 from understudy.commands.shared.texts import full_duration, timestamp
 from understudy.documents.job_texts import amount, elapsed, nodes
 from understudy.documents.states import CANCELLED, job_state
+from understudy.model.times import leading_integer
 from understudy.model.tres import is_in_megabytes
 
 TYPE_CHECKING = False

@@ -5,9 +5,9 @@ Place: under sacctmgr, pure. Text longer than its column ends in `+`. Follows wh
 """
 
 from understudy.commands.sacctmgr.words import text_of_limit, wall_text
-from understudy.commands.shared.leading import leading_integer
 from understudy.commands.shared.texts import timestamp
 from understudy.model import tres
+from understudy.model.times import leading_integer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from understudy.commands.shared.client import UNANSWERED, RefusedError
 from understudy.commands.shared.context import Context
+from understudy.model.times import leading_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,10 +118,7 @@ def leading_job(text: str) -> int:
     """The number that the text begins with, 0 for none: where one job is wanted, what stands behind
     its number is not looked at.
     """
-    import re
-
-    found = re.match(r"\s*\+?(\d+)", text)
-    return int(found[1]) & 0xFFFFFFFF if found else 0
+    return max(leading_number(text), 0) & 0xFFFFFFFF
 
 
 def say_unreachable(

@@ -9,6 +9,8 @@ A format of `-o` is `%[.][width]letter` with any text between; one of `-O` is
 `name[:[.][width][text]],...`.
 """
 
+from understudy.model.times import split_number
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -139,7 +141,7 @@ class FieldTable:
                 cells.append(Cell(field, LONG_FORMAT_WIDTH))
             else:
                 right = size.startswith(".")
-                width, suffix = _leading_number(size[1:] if right else size)
+                width, suffix = split_number(size[1:] if right else size)
                 if width >= 0:
                     cells.append(Cell(field, width, right=right, suffix=suffix))
                 elif negative_suffix is not None:
@@ -147,18 +149,6 @@ class FieldTable:
                 else:
                     cells.append(Cell(field, -1))
         return cells
-
-
-def _leading_number(text: str) -> tuple[int, str]:
-    """The number that a text begins with, as strtol reads it, and what is left; 0 and all of it
-    where there is none.
-    """
-    start = len(text) - len(text.lstrip(" "))
-    end = start + (text[start : start + 1] in {"+", "-"} and text[start : start + 1] != "")
-    digits = end
-    while end < len(text) and text[end].isdigit():
-        end += 1
-    return (int(text[start:end]), text[end:]) if end > digits else (0, text)
 
 
 # Which texts of a field a width cuts all the same.

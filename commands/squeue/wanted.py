@@ -10,6 +10,7 @@ from understudy.commands.shared.client import RefusedError
 from understudy.commands.shared.in_order import EndedError
 from understudy.commands.squeue.filter import ANY_CASE, Filter
 from understudy.documents.states import JOB_FLAGS, JOB_STATES, job_state_from
+from understudy.model.times import leading_number, split_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,21 +138,14 @@ def read_users(text: str | None, context: "Context") -> None:
 
 
 def _read_job(word: str, context: "Context") -> tuple[int, int | None]:
-    number, behind = leading_digits(word)
-    if not number or not int(number):
+    number, behind = split_number(word)
+    if number <= 0:
         context.error(f"Invalid job id: {word}")
         raise EndedError
     # a component stands for its whole job; of what else follows nothing counts
     if not behind.startswith("_"):
-        return int(number), None
-    task, _ = leading_digits(behind[1:])
-    return int(number), int(task) if task else -1
-
-
-def leading_digits(text: str) -> tuple[str, str]:
-    """The digits that a text begins with, and what is left."""
-    rest = text.lstrip("0123456789")
-    return text[: len(text) - len(rest)], rest
+        return number, None
+    return number, leading_number(behind[1:]) if behind[1:2].isdigit() else -1
 
 
 def _read_states(text: str, wanted: Filter, context: "Context") -> None:
@@ -238,8 +232,8 @@ def check_nodes(text: str | None, context: "Context") -> None:
 def read_interval(text: str | None, context: "Context") -> int | None:
     if text is None:
         return None
-    number, _ = leading_digits(text)
-    if not number or not int(number):
+    number = leading_number(text)
+    if number <= 0:
         context.error(f"--iterate={text}\n")
         raise EndedError
-    return int(number)
+    return number

@@ -3,7 +3,7 @@
 Place: commands alone; pure.
 """
 
-from understudy.commands.shared.leading import leading_integer
+from understudy.model.times import leading_integer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

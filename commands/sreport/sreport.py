@@ -7,7 +7,6 @@ import time
 from understudy.commands.shared.accounting_client import AccountingClient, NoAccountingError, Table
 from understudy.commands.shared.client import RefusedError
 from understudy.commands.shared.context import Context, run
-from understudy.commands.shared.leading import leading_integer
 from understudy.commands.shared.options import (
     NONE,
     REQUIRED,
@@ -22,6 +21,7 @@ from understudy.commands.sreport.figures import Tree, add_up, job_sizes, size_gr
 from understudy.commands.sreport.words import condition, is_order, reservation_flags
 from understudy.commands.sreport.words import field as field_named
 from understudy.documents.documents import VERSION
+from understudy.model.times import leading_integer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -27,8 +27,9 @@ from understudy.model.gres import gpu_defaults
 from understudy.model.hostlist import NodeNames
 from understudy.model.licenses import configured_licenses
 from understudy.model.prolog_flags import prolog_words
-from understudy.model.scheduler_parameters import leading_number, number
+from understudy.model.scheduler_parameters import number
 from understudy.model.states import NodeFlag, NodeState
+from understudy.model.times import leading_number
 from understudy.model.tres import BASE
 
 if TYPE_CHECKING:

@@ -28,6 +28,25 @@ def _utc() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
+    ("text", "number", "rest"),
+    [("", 0, ""), ("x", 0, "x"), ("5", 5, ""), ("5x", 5, "x"), ("-5", -5, ""), ("+5", 5, ""),
+     (" 5", 5, ""), ("- 5", 0, "- 5"), ("5%7", 5, "%7"), ("--5", 0, "--5"), ("\u0665", 0, "\u0665"),
+     ("4294967296", 1 << 32, "")],
+)  # fmt: skip
+def test_digits_count_until_something_else_follows(text, number, rest):
+    assert times.split_number(text) == (number, rest)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("-5x", -5), ("2147483648", -(1 << 31)), ("4294967296", 0), ("99999999999", 1215752191),
+     ("99999999999999999999", -1)],
+)  # fmt: skip
+def test_an_integer_of_c_has_32_bits(text, number):
+    assert times.leading_integer(text) == number
+
+
+@pytest.mark.parametrize(
     ("text", "seconds"),
     [
         ("30", 1800),
