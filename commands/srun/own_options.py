@@ -36,8 +36,6 @@ def check_own(name: str, value: str) -> str:
         number("jobid", value, 0)
     elif name == "immediate":
         immediate_s(value)
-    elif name == "het_group":
-        het_groups(value)
     elif name == "send_libs" and value.lower() not in {"", "y", "n", "yes", "no"}:
         raise BadOptionError("Invalid --send-libs specification")
     elif name == "compress" and value.lower() not in {"", "lz4", "none"}:

@@ -9,13 +9,14 @@ import os
 
 from understudy.commands.shared.client import Client, RefusedError, pack_named
 from understudy.commands.shared.context import Context, run
-from understudy.commands.srun.own_options import debug_notice, het_groups
+from understudy.commands.srun.own_options import debug_notice
 from understudy.commands.srun.srun_options import OPTIONS, USAGE
 from understudy.commands.srun.srun_settings import (
     Settings,
     StepError,
     drop_contrary_tasks,
     fit_nodes,
+    of_parts,
 )
 from understudy.commands.submission.allocation import (
     Allocation,
@@ -71,7 +72,8 @@ def _srun(whole: list[str], context: Context) -> int:
     if not variables_agree(context.environ, "SLURM_", context):
         return 1
     arguments, *others = _with_commands(segments(whole))
-    settings = Settings(arguments, context, is_first=True)
+    environ = of_parts(context.environ) if others else context.environ
+    settings = Settings(arguments, context, environ, is_first=True)
     own = settings.own
     if context.tells(OPTIONS, own, USAGE):
         return 0
@@ -91,7 +93,7 @@ def _srun(whole: list[str], context: Context) -> int:
         from understudy.commands.srun.multi_prog import read_file
 
         programs_text = read_file(settings.command[0], context)
-    if not _is_sound(settings, context):
+    if not _is_sound(settings, context, is_one_of_several=bool(others)):
         return 1
     name = os.path.basename(settings.command[0]) if settings.command else ""
     if "test_only" in own:
@@ -136,7 +138,7 @@ def _binding_is_sound(settings: Settings, context: Context) -> bool:
     return True
 
 
-def _is_sound(settings: Settings, context: Context) -> bool:
+def _is_sound(settings: Settings, context: Context, *, is_one_of_several: bool) -> bool:
     """Whether what was asked for can be meant; else that is said. Settles what follows of it."""
     own, job = settings.own, settings.job
     if settings.command and not ignore_specialised(job, context):
@@ -154,7 +156,7 @@ def _is_sound(settings: Settings, context: Context) -> bool:
         context.error("--exclusive and --overlap are mutually exclusive")
         is_sound = False
     read_node_file(job)
-    fit_nodes(settings, context, inside=bool(settings.job_id))
+    fit_nodes(settings, context, inside=bool(settings.job_id) and not is_one_of_several)
     if "mpi" in own:
         from understudy.commands.srun.mpi_types import check
 
@@ -340,81 +342,23 @@ def _inside(
                 f"{settings.job_id}"
             )
         return 1
-    if "het_group" in settings.own and not allocation.components:
-        _refuse_groups(settings.own["het_group"], context)
-    if others and not allocation.components:
-        programs = _side_by_side(settings, others, allocation, context)
-    parts = (
-        _by_group(settings, others, allocation, context)
-        if allocation.components
-        else [(settings, allocation)]
-    )
-    for each, _ in parts:
-        if not each.command:
-            context.fatal("No command given to execute.")
-            return 1
-        if each is not settings:
-            fit_nodes(each, context, inside=True)
-        drop_contrary_tasks(each, context)
+    if settings.groups is not None and not allocation.components:
+        _refuse_groups(settings.groups, context)
+    if allocation.components:
+        parts = _by_group(settings, others, allocation, context)
+    else:
+        parts = [(settings, allocation)]
+        if others:
+            from understudy.commands.srun.side_by_side import side_by_side
+
+            programs = side_by_side(settings, others, allocation, context)
+        else:
+            drop_contrary_tasks(settings, context)
     from understudy.commands.srun.launch import run as run_step
     from understudy.commands.srun.step import Step
 
     code, _ = run_step(Step(parts, allocation, programs, context, owns_job=False), name)
     return code
-
-
-def _side_by_side(
-    settings: Settings, others: list[list[str]], whole: Allocation, context: Context
-) -> "list[Any]":
-    """Several programs in an ordinary job are one step, in which each has nodes of its own: which
-    tasks run which. Changes the step's settings.
-    """
-    from understudy.commands.shared.task_counts import counts
-    from understudy.model.hostlist import expand
-
-    held = expand(whole.environment.get("SLURM_JOB_NODELIST", ""))
-    cpus = dict(
-        zip(held, counts(whole.environment.get("SLURM_JOB_CPUS_PER_NODE", "")), strict=False)
-    )
-    free, nodes = list(held), list[str]()
-    programs: list[Any] = []
-    before: Settings | None = None
-    for arguments in (settings.arguments, *others):
-        part = before = Settings(arguments, context, before=before)
-        if not part.command:
-            context.fatal("No command given to execute.")
-            raise StepError
-        fit_nodes(part, context)
-        drop_contrary_tasks(part, context)
-        spec = part.job.spec
-        named = [name for name in expand(spec.get("required_nodes") or "") if name in free]
-        count = max(spec.get("min_nodes") or len(held), len(named))
-        if count > len(free):
-            taken = len(held) - len(free)
-            context.error(
-                f"Allocation failure of {count} nodes: job size of {len(held)}, already "
-                f"allocated {taken} nodes to previous components."
-            )
-            raise StepError
-        own = named + [name for name in free if name not in named][: count - len(named)]
-        free = [name for name in free if name not in own]
-        tasks = spec.get("num_tasks") or count * int(spec.get("ntasks_per_node") or 1)
-        if tasks * int(spec.get("cpus_per_task") or 1) > sum(
-            cpus.get(name, 0) for name in own
-        ) and not spec.get("overcommit"):
-            context.error(
-                f"Unable to create step for job {whole.job_id}: More processors requested "
-                "than permitted"
-            )
-            raise StepError
-        first = len(nodes)
-        for place, name in enumerate(own):
-            nodes += [name] * (tasks // count + (place < tasks % count))
-        programs.append((list(range(first, len(nodes))), part.command))
-    used = len(dict.fromkeys(nodes))
-    settings.job.spec |= {"num_tasks": len(nodes), "min_nodes": used, "max_nodes": used}
-    settings.job.spec |= {"required_nodes": ",".join(nodes), "distribution": "arbitrary"}
-    return programs
 
 
 def _by_group(
@@ -428,9 +372,14 @@ def _by_group(
     last = len(whole.components) - 1
     before: Settings | None = None
     for place, arguments in enumerate((settings.arguments, *others)):
-        settings = Settings(arguments, context, before=before)
-        wanted = settings.own.get("het_group")
-        numbers = [place] if wanted is None else het_groups(wanted)
+        if place:
+            settings = Settings(arguments, context, before=before)
+            fit_nodes(settings, context, inside=True)
+        if not settings.command:
+            context.fatal("No command given to execute.")
+            raise StepError
+        wanted = settings.groups
+        numbers = [place] if wanted is None else wanted
         for group in dict.fromkeys(numbers):
             if group > last:
                 if wanted is None or len(numbers) > 1:
@@ -448,23 +397,21 @@ def _by_group(
                 context.fatal("Duplicate het groups in single srun not supported")
                 raise StepError
             taken.add(group)
-            parts.append(
-                (
-                    Settings(arguments, context, _as_group(context.environ, group), before),
-                    whole.components[group],
-                )
-            )
+            part = Settings(arguments, context, _as_group(context.environ, group), before)
+            fit_nodes(part, context, inside=True, quiet=True)  # said of the part as a whole
+            drop_contrary_tasks(part, context)
+            parts.append((part, whole.components[group]))
         before = settings
     return sorted(parts, key=lambda part: part[1].job_id)
 
 
-def _refuse_groups(wanted: str, context: Context) -> None:
+def _refuse_groups(wanted: list[int], context: Context) -> None:
     """A job of one component has no groups.
 
     Raises:
         StepError: always.
     """
-    if most := max(het_groups(wanted)):
+    if most := max(wanted):
         context.error(f"Requested het-group offset exceeds highest hetjob index ({most} > 0)")
     else:
         context.error("No directives to start application on any available hetjob components")

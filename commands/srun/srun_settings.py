@@ -48,6 +48,7 @@ _BINDINGS = frozenset(
         *("thread", "core", "socket", "ldom", "board", "one_thread", "autobind", "help"),
     )
 )
+_NODE_COUNTS = frozenset(("SLURM_NNODES", "SLURM_JOB_NUM_NODES"))  # of the whole job
 # what is no option of the job here, and has the values that sbatch knows
 _AS_SBATCH = frozenset(("open_mode",))
 
@@ -106,9 +107,10 @@ class Settings:
         ]
         environment = without_contrary(OPTIONS.from_environment(environ), given)
         self.given = [*environment, *taken_over, *given]
+        self.groups: list[int] | None = None  # the components that it is for
         for option, value in given:
-            if option.dest == "het_group":
-                het_groups(value or "")  # before all others
+            if option.dest == "het_group":  # looked at before all others
+                self.groups = het_groups(value or "")
         for option, value in self.given:
             if option.dest in _AS_SBATCH:
                 apply(Job(0), option, value)
@@ -130,7 +132,7 @@ class Settings:
         self.kill_on_bad_exit = None if bad_exit is None else bad_exit != "0"
         if "jobid" in self.on_line:
             number("jobid", own["jobid"], 0)
-        self.job_id = number("jobid", own["jobid"].partition(".")[0]) if own.get("jobid") else 0
+        self.job_id = number("jobid", own["jobid"]) if own.get("jobid") else 0
         self.relative = number("relative", own["relative"] or "0", 0) if "relative" in own else None
         self.cpu_bind = "!" if own.get("cpu_bind") == "" else cpu_bind(own.get("cpu_bind", ""))
         if self.command and self.command[0].startswith("."):
@@ -222,17 +224,28 @@ class Settings:
         spec["required_nodes"] = ",".join(names[: spec["num_tasks"]])
 
 
-def fit_nodes(settings: Settings, context: Context, *, inside: bool = False) -> None:
+def of_parts(environ: "Mapping[str, str]") -> "Mapping[str, str]":
+    """The environment for one of several parts: in a job without components each has the nodes that
+    it asks for itself.
+    """
+    if "SLURM_HET_SIZE" in environ:
+        return environ
+    return {name: value for name, value in environ.items() if name not in _NODE_COUNTS}
+
+
+def fit_nodes(
+    settings: Settings, context: Context, *, inside: bool = False, quiet: bool = False
+) -> None:
     """No node may be without a task, and no more nodes are named than there may be. `inside`: a
     job that is there.
     """
-    named = _named_nodes(settings, context)
+    named = _named_nodes(settings, context, quiet=quiet)
     spec = settings.job.spec
     tasks, nodes = spec.get("num_tasks"), spec.get("min_nodes")
     if tasks is not None and not inside:
         nodes = max(nodes or 1, named)
     if tasks is not None and nodes is not None and nodes > tasks:
-        lower_nodes(settings.job, nodes, context)
+        lower_nodes(settings.job, nodes, context, quiet=quiet)
 
 
 def drop_contrary_tasks(settings: Settings, context: Context) -> None:
@@ -254,7 +267,7 @@ def drop_contrary_tasks(settings: Settings, context: Context) -> None:
         del spec["ntasks_per_node"]
 
 
-def _named_nodes(settings: Settings, context: Context) -> int:
+def _named_nodes(settings: Settings, context: Context, *, quiet: bool) -> int:
     """How many nodes the step is to have by name, no more than it may have."""
     spec = settings.job.spec
     text, most = spec.get("required_nodes"), spec.get("max_nodes")
@@ -267,10 +280,11 @@ def _named_nodes(settings: Settings, context: Context) -> int:
     except ValueError:
         return 0  # the controller refuses it
     if most and 0 < most < len(names):
-        context.error(
-            "Required nodelist includes more nodes than permitted by max-node count "
-            f"({len(names)} > {most}). Eliminating nodes from the nodelist."
-        )
+        if not quiet:
+            context.error(
+                "Required nodelist includes more nodes than permitted by max-node count "
+                f"({len(names)} > {most}). Eliminating nodes from the nodelist."
+            )
         names = names[:most]
         spec["required_nodes"] = ",".join(names)
     return len(names)
