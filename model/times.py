@@ -34,11 +34,15 @@ def leading_number(text: str) -> int:
     return split_number(text)[0]
 
 
+def as_int(number: int) -> int:
+    """What a C program keeps of a number that it reads as a long and holds as an int."""
+    number = max(-(1 << 63), min(number, (1 << 63) - 1))
+    return ((number + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
+
+
 def leading_integer(text: str) -> int:
-    """The same in 32 bits, as C's atoi has it."""
-    value = leading_number(text)
-    value = max(-(1 << 63), min(value, (1 << 63) - 1))
-    return ((value + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
+    """The number that the text begins with, as C's atoi has it."""
+    return as_int(leading_number(text))
 
 
 # --- durations ------------------------------------------------------------------------------------

@@ -10,8 +10,9 @@ from understudy.model.times import leading_number
 
 # least values, names in errors, and whether one may be given without a value
 _COUNTS = {
+    "jobid": (1, "jobid", False),
     "threads": (1, "threads", False),
-    "msg_timeout": (1, "msg-timeout", True),
+    "msg_timeout": (1, "msg-timeout", False),
     "resv_ports": (0, "resv-port", True),
     "wait": (0, "wait", True),
     "kill_on_bad_exit": (0, "kill-on-bad-exit", True),
@@ -32,8 +33,6 @@ def check_own(name: str, value: str) -> str:
         least, said, may_be_empty = _COUNTS[name]
         if value or not may_be_empty:
             number(said, value, least)
-    elif name == "jobid" and value:
-        number("jobid", value, 0)
     elif name == "immediate":
         immediate_s(value)
     elif name == "send_libs" and value.lower() not in {"", "y", "n", "yes", "no"}:

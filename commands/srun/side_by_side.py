@@ -36,7 +36,8 @@ def side_by_side(
     programs: list[Any] = []
     for arguments in others:
         parts.append(Settings(arguments, context, of_parts(context.environ), parts[-1]))
-        fit_nodes(parts[-1], context)
+        if not fit_nodes(parts[-1], context):
+            raise StepError
     for part in parts:
         if not part.command:
             context.fatal("No command given to execute.")

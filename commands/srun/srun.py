@@ -145,7 +145,7 @@ def _is_sound(settings: Settings, context: Context, *, is_one_of_several: bool) 
         return False
     if notice := debug_notice(own["slurmd_debug"]) if "slurmd_debug" in own else "":
         context.complain(f"srun: {notice}")
-    is_sound = "no_allocate" not in own or _names_nodes_alone(job, context)
+    is_sound = _nodes_agree(own, job, context)
     given = set(settings.on_line)
     if "SLURM_NTASKS_PER_GPU" in context.environ:
         given.add("ntasks_per_gpu")
@@ -156,7 +156,8 @@ def _is_sound(settings: Settings, context: Context, *, is_one_of_several: bool) 
         context.error("--exclusive and --overlap are mutually exclusive")
         is_sound = False
     read_node_file(job)
-    fit_nodes(settings, context, inside=bool(settings.job_id) and not is_one_of_several)
+    inside = bool(settings.job_id) and not is_one_of_several
+    is_sound = fit_nodes(settings, context, inside=inside) and is_sound
     if "mpi" in own:
         from understudy.commands.srun.mpi_types import check
 
@@ -174,16 +175,22 @@ def _is_sound(settings: Settings, context: Context, *, is_one_of_several: bool) 
     return not context.refuses_clusters(clusters[-1] if clusters else None)
 
 
-def _names_nodes_alone(job: "Job", context: Context) -> bool:
-    """Whether --no-allocate has a list of nodes, and none that are left out; what it lacks is
-    said.
+def _nodes_agree(own: "Mapping[str, str]", job: "Job", context: Context) -> bool:
+    """Whether --no-allocate has a list of nodes, and none that are left out, and --relative has
+    neither; what is wrong is said.
     """
     has_nodes, leaves_out = bool(job.spec.get("required_nodes")), "excluded_nodes" in job.spec
-    if not has_nodes:
-        context.error("must specify a node list with -Z, --no-allocate.")
-    if leaves_out:
-        context.error("can not specify --exclude list with -Z, --no-allocate.")
-    return has_nodes and not leaves_out
+    is_free, is_relative = "no_allocate" in own, "relative" in own
+    wrong = {
+        "must specify a node list with -Z, --no-allocate.": is_free and not has_nodes,
+        "can not specify --exclude list with -Z, --no-allocate.": is_free and leaves_out,
+        "do not specify -r,--relative with -Z,--no-allocate.": is_free and is_relative,
+        "-r,--relative not allowed with -w,--nodelist or -x,--exclude.": is_relative
+        and (has_nodes or leaves_out),
+    }
+    for text in (text for text, is_so in wrong.items() if is_so):
+        context.error(text)
+    return not any(wrong.values())
 
 
 def _binds(context: Context) -> bool:
@@ -255,8 +262,8 @@ def _outside(
         if not each.command:
             context.fatal("No command given to execute.")
             return 1
-        if each is not settings:
-            fit_nodes(each, context)
+        if each is not settings and not fit_nodes(each, context):
+            return 1
         drop_contrary_tasks(each, context)
         complete(
             each.job, each.command[0], each.arguments, context, os.path.basename(each.command[0])
@@ -374,7 +381,8 @@ def _by_group(
     for place, arguments in enumerate((settings.arguments, *others)):
         if place:
             settings = Settings(arguments, context, before=before)
-            fit_nodes(settings, context, inside=True)
+            if not fit_nodes(settings, context, inside=True):
+                raise StepError
         if not settings.command:
             context.fatal("No command given to execute.")
             raise StepError

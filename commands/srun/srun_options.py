@@ -58,7 +58,7 @@ OPTIONS = table(
         ),
         Option("input", "i", REQUIRED, "FILE: for standard input", env="SLURM_STDINMODE"),
         Option("interactive", "", NONE, ""),
-        Option("jobid", "", REQUIRED, "ID: within this job", env="SLURM_JOB_ID SLURM_JOBID"),
+        Option("jobid", "", REQUIRED, "ID: within this job", env="SLURM_JOB_ID"),
         Option(
             "kill-on-bad-exit",
             "K",
@@ -68,7 +68,7 @@ OPTIONS = table(
         ),
         Option("label", "l", NONE, "put the task's number before each line", env="SLURM_LABELIO"),
         Option("mpi", "", REQUIRED, "TYPE: of MPI (list: all)", env="SLURM_MPI_TYPE"),
-        Option("msg-timeout", "", REQUIRED, "", env="SLURM_MSG_TIMEOUT"),
+        Option("msg-timeout", "", REQUIRED, ""),
         Option("multi-prog", "", NONE, "the command is a file that says which task runs what"),
         Option(
             "no-allocate",

@@ -20,6 +20,7 @@ from understudy.commands.submission.shape import (
     lower_nodes,
     without_contrary,
 )
+from understudy.commands.submission.whole import wrong_counts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,9 +90,7 @@ class Settings:
         given, self.command = OPTIONS.parse(arguments, permute=False)
         self.arguments = arguments
         environ = dict(context.environ if environ is None else environ)
-        inside = bool(environ.get("SLURM_JOB_ID") or environ.get("SLURM_JOBID")) or any(
-            option.dest == "jobid" for option, _ in given
-        )
+        inside = "SLURM_JOB_ID" in environ or any(option.dest == "jobid" for option, _ in given)
         if inside:
             environ.pop("SLURM_JOB_NAME", None)  # the job's, not the step's
         self.job = Job(time.time())
@@ -130,9 +129,7 @@ class Settings:
         self.wait_s = number("wait", own["wait"], 0) if own.get("wait") else None
         bad_exit = own.get("kill_on_bad_exit")
         self.kill_on_bad_exit = None if bad_exit is None else bad_exit != "0"
-        if "jobid" in self.on_line:
-            number("jobid", own["jobid"], 0)
-        self.job_id = number("jobid", own["jobid"]) if own.get("jobid") else 0
+        self.job_id = number("jobid", own["jobid"]) if "jobid" in own else 0
         self.relative = number("relative", own["relative"] or "0", 0) if "relative" in own else None
         self.cpu_bind = "!" if own.get("cpu_bind") == "" else cpu_bind(own.get("cpu_bind", ""))
         if self.command and self.command[0].startswith("."):
@@ -235,17 +232,21 @@ def of_parts(environ: "Mapping[str, str]") -> "Mapping[str, str]":
 
 def fit_nodes(
     settings: Settings, context: Context, *, inside: bool = False, quiet: bool = False
-) -> None:
+) -> bool:
     """No node may be without a task, and no more nodes are named than there may be. `inside`: a
-    job that is there.
+    job that is there. Returns whether the numbers of tasks and CPUs are some; says so if not.
     """
     named = _named_nodes(settings, context, quiet=quiet)
     spec = settings.job.spec
+    wrong = wrong_counts(settings.job)
+    for each in wrong:
+        context.error(each)
     tasks, nodes = spec.get("num_tasks"), spec.get("min_nodes")
     if tasks is not None and not inside:
         nodes = max(nodes or 1, named)
-    if tasks is not None and nodes is not None and nodes > tasks:
+    if tasks is not None and nodes is not None and nodes > tasks >= 0:
         lower_nodes(settings.job, nodes, context, quiet=quiet)
+    return not wrong
 
 
 def drop_contrary_tasks(settings: Settings, context: Context) -> None:

@@ -4,6 +4,7 @@ Place: under sbatch, salloc and srun.
 """
 
 from understudy.commands.submission.job import BadOptionError
+from understudy.model.times import as_int
 
 MOST_INT = 0x7FFFFFFF
 MOST_LONG = (1 << 63) - 1
@@ -23,7 +24,7 @@ def number(name: str, value: str, least: int = 1, *, said: str = "") -> int:
         raise BadOptionError(f'Invalid numeric value "{value}" for {said}.', 1)
     if int(digits) >= MOST_LONG:
         raise BadOptionError(f"Numeric argument ({MOST_LONG}) to big for {said}.", 1)
-    return (int(digits) + MOST_INT + 1) % (1 << 32) - MOST_INT - 1
+    return as_int(int(digits))
 
 
 def half_of(count: int, *, all_ones_count: bool = True) -> int | None:

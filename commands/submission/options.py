@@ -11,10 +11,12 @@ from understudy.commands.submission.job import BadOptionError, Job
 from understudy.commands.submission.numbers import MOST_INT, MOST_LONG, SCALES, half_of, number
 from understudy.model.noted import GIVEN_EMPTY, NO_NODES
 from understudy.model.times import (
+    as_int,
     leading_number,
     parse_limit,
     parse_memory,
     parse_signal_option,
+    split_number,
     whole_minutes,
 )
 
@@ -133,10 +135,14 @@ def _nodes(job: Job, option: Option, value: str) -> None:
             if text[-1:].lower() in SCALES
             else (text.strip(), 1)
         )
-        digits = digits.lstrip().removeprefix("+")
-        if not digits.isdecimal() and text != "-1":
+        number, rest = split_number(digits)
+        if rest or not digits:
             raise BadOptionError(f'"{text}" is not a valid node count')
-        counts.append(int(digits) * scale)
+        counts.append(as_int(number * scale))
+    if counts[0] < 0:
+        if not dash:
+            raise BadOptionError(f'"{value}" is not a valid node count')
+        counts[0] = 1
     if counts[1] and counts[1] < counts[0]:  # 0: no maximum
         raise BadOptionError(
             f"Maximum node count {counts[1]} is less than minimum node count {counts[0]}"

@@ -84,6 +84,9 @@ def options_agree(names: "set[str]", context: "Context") -> bool:
     return True
 
 
+_HINTS = frozenset(("compute_bound", "memory_bound", "multithread", "nomultithread"))
+
+
 def heed_hint(job: "Job") -> None:
     """What --hint says of a node's parts, in place of what others say of sockets and cores. It is
     nothing where threads of a core, or tasks of one, are told.
@@ -92,16 +95,16 @@ def heed_hint(job: "Job") -> None:
         BadOptionError: it is no hint.
     """
     spec, told = job.spec, ("threads_per_core", "ntasks_per_core", "extra_node_info")
-    words = str(spec.get("hint") or "").split(",")
     if "hint" not in spec:
         return
-    if spec["hint"] == "help":
-        from understudy.commands.shared.option_help import HINTS
+    words = str(spec["hint"]).lower().split(",")
+    for given, word in zip(str(spec["hint"]).split(","), words, strict=True):
+        if word == "help":
+            from understudy.commands.shared.option_help import HINTS
 
-        raise BadOptionError("", 1, help=HINTS)
-    if not {*words} <= {"compute_bound", "memory_bound", "multithread", "nomultithread"}:
-        said = f'unrecognized --hint argument "{spec["hint"]}", see --hint=help'
-        raise BadOptionError(said, 1)
+            raise BadOptionError("", 1, help=HINTS)
+        if word not in _HINTS:
+            raise BadOptionError(f'unrecognized --hint argument "{given}", see --hint=help', 1)
     if any(spec.get(name) for name in told):
         del spec["hint"]
         return

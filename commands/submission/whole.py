@@ -25,12 +25,7 @@ def check_whole(job: Job, *, bb: str = "--burst-buffer") -> None:
     """
     read_node_file(job)
     _settle_no_nodes(job)
-    wrong = []
-    if (tasks := job.spec.get("num_tasks", 1)) < 0:
-        wrong.append(f"invalid number of tasks (-n {tasks})")
-    if (cpus := job.spec.get("cpus_per_task", 1)) <= 0:
-        wrong.append(f"invalid number of cpus per task (-c {cpus})")
-    if wrong:
+    if wrong := wrong_counts(job):
         raise BadOptionError(wrong[-1], 1, *(f"{{program}}: error: {line}" for line in wrong[:-1]))
     refuse_two_buffers(job, bb)
     if (file := job.extra.pop("bbf", None)) is not None:
@@ -50,6 +45,16 @@ def check_whole(job: Job, *, bb: str = "--burst-buffer") -> None:
         tasks = job.spec.get("num_tasks", nodes)
         if -(-tasks // size) < nodes:
             raise BadOptionError("Too few processes for the requested {plane,node} distribution", 1)
+
+
+def wrong_counts(job: Job) -> list[str]:
+    """What is to be said of numbers that 32 bits with a sign make negative."""
+    wrong = []
+    if (tasks := job.spec.get("num_tasks", 1)) < 0:
+        wrong.append(f"invalid number of tasks (-n {tasks})")
+    if (cpus := job.spec.get("cpus_per_task", 1)) <= 0:
+        wrong.append(f"invalid number of cpus per task (-c {cpus})")
+    return wrong
 
 
 def _settle_no_nodes(job: Job) -> None:

@@ -567,6 +567,13 @@ def test_a_time_that_is_none_is_not_understood_from_some_place_on(text: str, pla
     ("arguments", "code", "error"),
     [
         (["-N", "1-abc"], 255, '"abc" is not a valid node count'),
+        (["-N", "4294967295"], 255, '"4294967295" is not a valid node count'),
+        (["-N", f"{1 << 64}"], 255, f'"{1 << 64}" is not a valid node count'),
+        (
+            ["-N", "1-4294967295"],
+            255,
+            "Maximum node count -1 is less than minimum node count 1",
+        ),
         (["--nodes", "--wrap", "true"], 255, '"-wrap" is not a valid node count'),
         (["--mem=abc", "nosuch.sh"], 255, "Invalid --mem specification"),
         (["--priority=-1", "--wrap=true"], 255, "Priority must be >= 0"),

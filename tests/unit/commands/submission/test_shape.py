@@ -141,7 +141,8 @@ def test_a_hint_says_what_a_node_is_like_as_22_05_8_takes_it(
     assert found == (sockets, cores, threads)
 
 
-def test_a_hint_that_is_none_is_refused() -> None:
-    outcome, spec = submit("--hint=memory_bound,fast")
+@pytest.mark.parametrize(("hint", "word"), [("memory_bound,Fast", "Fast"), ("x,help", "x")])
+def test_the_first_hint_that_is_none_is_refused(hint: str, word: str) -> None:
+    outcome, spec = submit(f"--hint={hint}")
     assert (outcome.code, spec) == (1, None)
-    assert 'unrecognized --hint argument "memory_bound,fast", see --hint=help' in outcome.err
+    assert f'unrecognized --hint argument "{word}", see --hint=help' in outcome.err
