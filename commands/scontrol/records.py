@@ -229,7 +229,9 @@ def _size(job: "Record", *, details: bool) -> list[str]:
     never_ran = job["state"] >= COMPLETED and not job["nodes"]
     tasks = "N/A" if job["num_tasks"] == NO_TASKS else job["num_tasks"]
     cores, threads = _star(job["cores_per_socket"]), _star(job["threads_per_core"])
-    nodes = _range(job["node_count"], job["max_nodes"]) if pending else str(job["node_count"])
+    # what has run before has the number of nodes that it had
+    most_nodes = job["max_nodes"] if pending and not job["restarts"] else 0
+    nodes = _range(job["node_count"], most_nodes)
     lines = [
         (
             f"NumNodes={nodes} NumCPUs={_range(job['cpus'], job['max_cpus'])} "

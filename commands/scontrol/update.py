@@ -616,8 +616,7 @@ def control(action: str, words: "Sequence[str]", session: "Session") -> int:
         if equals and action in HOLDS and key.lower() in {"jobname", "name"}:
             asked.append(([], {"name": [value]}))
             continue
-        option = _REQUEUE_OPTIONS.get((action, word.lower()))
-        if option is not None:
+        if option := _requeue_option(word) if action in _REQUEUES else "":
             options.append(option)
             continue
         chosen = value if equals and key.lower() in {"job", "jobid"} else word
@@ -641,8 +640,12 @@ def control(action: str, words: "Sequence[str]", session: "Session") -> int:
     return code
 
 
-_REQUEUE_OPTIONS = {
-    ("requeue", "incomplete"): "incomplete",
-    ("requeuehold", "incomplete"): "incomplete",
-    ("requeuehold", "state=specialexit"): "special_exit",
-}
+_REQUEUES = frozenset(("requeue", "requeuehold"))
+
+
+def _requeue_option(word: str) -> str:
+    """What the word says of how jobs are requeued; "" for one that names jobs."""
+    low = word.lower()
+    if low and "incomplete".startswith(low):
+        return "incomplete"
+    return "special_exit" if low.startswith(("state=se", "state=specialexit")) else ""

@@ -120,8 +120,8 @@ class FieldTable:
         negative_suffix: str | None = None,
         knows_all: bool = False,
     ) -> list[Cell]:
-        """The cells of a `-O` format. `complain` is called with each unknown name, which is then
-        left out.
+        """The cells of a `-O` format. `complain` is called with each unknown name, of which what
+        follows the width is kept.
 
         `negative_suffix`: what follows the text of a field of negative width; None: it is not
         printed. `knows_all`: whether `all` is a name.
@@ -135,19 +135,19 @@ class FieldTable:
                 cells += self.all_cells()
                 continue
             field = self.by_name.get(name.lower())
+            right = size.startswith(".")
+            width, suffix = split_number(size[1:] if right else size)
             if field is None:
                 complain(name)
+                cells.append(Cell(None, suffix=suffix))
             elif not colon:
                 cells.append(Cell(field, LONG_FORMAT_WIDTH))
+            elif width >= 0:
+                cells.append(Cell(field, width, right=right, suffix=suffix))
+            elif negative_suffix is not None:
+                cells.append(Cell(field, suffix=negative_suffix + suffix))
             else:
-                right = size.startswith(".")
-                width, suffix = split_number(size[1:] if right else size)
-                if width >= 0:
-                    cells.append(Cell(field, width, right=right, suffix=suffix))
-                elif negative_suffix is not None:
-                    cells.append(Cell(field, suffix=negative_suffix))
-                else:
-                    cells.append(Cell(field, -1))
+                cells += [Cell(field, -1), Cell(None, suffix=suffix)]
         return cells
 
 

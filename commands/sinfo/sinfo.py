@@ -480,14 +480,16 @@ def _load(
     records = [node for node in nodes.dicts() if node["state"] != FUTURE or "future" in options]
     kept = {node["index"]: node for node in records if keeps is None or keeps(node)}
     shown = {cell.field for cell in cells if cell.field is not None}
+    is_exact = "exact" in options
     telling = [
         field
         for field in fields
-        if field in shown
-        and (field.merge == "node" or (field.merge == "range" and "exact" in options))
+        if field in shown and (field.merge == "node" or (field.merge == "range" and is_exact))
     ]
     of_partition = [field for field in fields if field in shown and field.merge == "partition"]
     with_names = "node_oriented" in options
+    # observed at 22.05.8: no two nodes count as of one version then
+    one_each = with_names or (is_exact and any("version" in field.names for field in shown))
     given = options.get("partition")
     wanted = None if given is None else set(given.split(","))
     shows_empty = not with_names and any(field.letter in {"P", "R"} for field in of_partition)
@@ -507,7 +509,7 @@ def _load(
                 continue
             key = node_keys.get(index)
             if key is None:
-                key = node_keys[index] = (node["name"] if with_names else "", tell(node))
+                key = node_keys[index] = (node["name"] if one_each else "", tell(node))
             group = alike.get(key)
             if group is None:
                 place = (position if with_names else first, key)

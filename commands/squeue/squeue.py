@@ -157,6 +157,15 @@ USAGE = """Usage: squeue [-A account] [--clusters names] [-i seconds] [--job job
 \t      [-ahjlrsv]"""
 
 
+class UnknownJobError(Exception):
+    """The one job that is asked for is not there; `now`: the cluster's time."""
+
+    text = "Invalid job id specified"
+
+    def __init__(self, now: float) -> None:
+        self.now = now
+
+
 def squeue(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
     try:
@@ -189,13 +198,18 @@ def squeue(arguments: list[str], context: Context) -> int:
     while True:
         try:
             _show(options, wanted, cells, context)
+            code = 0
+        except UnknownJobError as error:
+            _say_date(options, error.now, context)
+            context.complain(f"slurm_load_jobs error: {error.text}")
+            code = 1
         except RefusedError as error:
             context.complain(f"slurm_load_jobs error: {error.text}")
             return 1
         except EndedError as ended:
             return ended.code
         if interval is None:
-            return 0
+            return code
         context.stdout.flush()
         time.sleep(interval)
         context.print("")
@@ -311,8 +325,7 @@ def _show(
     also = [*wanted.columns(), *COLUMNS, *columns_of(order), *_JOINED_COLUMNS]
     names = needed_columns(cells, also)
     rows, now = _load(names, wanted, options, context)
-    if "noheader" not in options and not options.keys().isdisjoint({"long", "iterate", "verbose"}):
-        context.print(date_line(now))
+    _say_date(options, now, context)
     if "verbose" in options:
         context.print(
             f"last_update_time={0 if wanted.names_one() else int(now)} records={len(rows)}"
@@ -349,6 +362,11 @@ def _show(
         context.print("\n".join(lines(cells, values_of, len(jobs))))
 
 
+def _say_date(options: "dict[str, str | None]", now: float, context: Context) -> None:
+    if "noheader" not in options and not options.keys().isdisjoint({"long", "iterate", "verbose"}):
+        context.print(date_line(now))
+
+
 def _as_found(jobs: "list[dict[str, Any]]", wanted: Filter) -> "list[dict[str, Any]]":
     """Of an array that is asked for by its number its own record, then the latest task first."""
     number, task = (wanted.jobs or [(0, None)])[0]
@@ -379,7 +397,7 @@ def _load(
                 if row[identity] not in known
             ]
         if not rows:
-            raise RefusedError(2017, "Invalid job id specified")
+            raise UnknownJobError(answer.now)
         return rows, answer.now
     where: dict[str, list[Any]] = {}
     if wanted.jobs is None and wanted.users is not None:

@@ -184,7 +184,7 @@ def _billing(core: Core, job: Job, cpus: int, memory_mb: int) -> int:
 def tres_allocated(core: Core, job: Job, _now: float) -> str:
     held = job.allocation
     if held is None:
-        return ""
+        return job.last_tres
     memory = sum(group.memory_mb * group.nodes.bit_count() for group in held.groups)
     cost = _billing(core, job, held.cpus, memory)
     plain = (

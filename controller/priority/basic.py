@@ -33,7 +33,8 @@ class BasicPriority:
         """
         del now
         self.last -= 1
-        return min(max(self.last - job.nice, 1), MOST)
+        wanted = self.last - job.nice
+        return max(wanted if wanted <= MOST else wanted & 0xFFFFFFFF, 1)  # as 22.05.8 does
 
     def changed(self, job: Job, now: float, *, is_moved: bool = False) -> None:
         """A job keeps the number that it was given."""

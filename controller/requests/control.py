@@ -134,14 +134,15 @@ def _act(core: Core, job: Job, message: ControlJobs, sender: Sender, now: float)
         require_leader(job)
         if "incomplete" in message.options and (job.is_pending or job.is_finished):
             return
+        is_special = "special_exit" in message.options
         requeue(
             core,
             job,
             now,
-            hold=action == "requeuehold",
+            hold=action == "requeuehold" or is_special,
             held_by=HELD_BY_ADMIN if by_admin else HELD_BY_USER,
         )
-        if "special_exit" in message.options:
+        if is_special:
             mark_special(core, job, now)
         return
     for each in components(job):

@@ -107,6 +107,7 @@ class JobRecord(msgspec.Struct, array_like=True):
     resize_time: int | None = None
     array_has_lost_tasks: bool = False
     as_preferred: bool = False
+    last_tres: str = ""
 
 
 class NodeRecord(msgspec.Struct, array_like=True):
@@ -144,7 +145,7 @@ _SAME: Final = (  # noqa: SIM905 - easier to read
     "requeue held_by admin_comment emulation kill_sent killed_by "
     "lifted qos_flags used_reservation "
     "suspend_time pre_suspend_s suspended_s preempt_time preempt_suspended interactive "
-    "next_step_id resize_time as_preferred"
+    "next_step_id resize_time as_preferred last_tres"
 ).split()
 
 
@@ -252,6 +253,7 @@ def encode_job(job: Job) -> bytes:
         job.resize_time,
         job.array is not None and job.array.has_lost_tasks,
         job.as_preferred,
+        job.last_tres,
     )
     return _encode(record)
 

@@ -156,6 +156,7 @@ class Job(msgspec.Struct, eq=False):
     switches_since: int | None = None
     used_reservation: str = ""  # the one in which it runs
     as_preferred: bool = False  # its run has the features that it prefers (--prefer)
+    last_tres: str = ""  # what it had, while it waits to run again after its end
     last_sched_eval: int | None = None
     last_scheduler: str = ""  # Main, Backfill, or Submit: started as it was submitted
     # "time", "qos" or resources that an administrator set: their limits of associations and QOS do

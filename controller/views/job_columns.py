@@ -366,7 +366,7 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "het_job_offset": Attribute("het_offset"),
     "het_job_id_set": Unless("het", None, "", lambda _c, j, _n: id_set(j)),
     "tres_requested": tres_requested,
-    "tres_allocated": Unless("allocation", None, "", tres_allocated),
+    "tres_allocated": Unless(("allocation", "last_tres"), (None, ""), "", tres_allocated),
     "alloc_node": _extra("alloc_node"),
     "alloc_session_id": Extra("alloc_sid", lambda said: int(said or 0)),
     "reservation": lambda _c, j, _n: j.spec.reservation or j.used_reservation,

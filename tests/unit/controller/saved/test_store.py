@@ -156,6 +156,7 @@ def test_every_field_of_a_job_survives(disk: Disk) -> None:
         h.submit(begin_time=2e9),
     ]
     first.as_preferred = True
+    first.last_tres = "cpu=1"
     for job in jobs:
         again = decode_job(encode_job(job))
         assert same(job, again)
@@ -170,6 +171,7 @@ def test_every_field_of_a_job_survives(disk: Disk) -> None:
             "begin_time",
             "priority",
             "as_preferred",
+            "last_tres",
         ):
             assert getattr(again, name) == getattr(job, name), name
 
