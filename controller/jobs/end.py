@@ -9,14 +9,14 @@ Follows: squeue(1) on states and reasons.
 from __future__ import annotations
 
 from signal import SIGKILL
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.changes import job_changed, job_over
 from understudy.controller.core.reactions import End
 from understudy.controller.pending.awaited import REASON as PROLOG_REASON
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.het_job import others
-from understudy.controller.tables.job import count_suspension
+from understudy.controller.tables.job import HELD_BY_ADMIN, HELD_BY_USER, count_suspension
 from understudy.controller.tables.job_states import JobEvent, advance
 from understudy.model.bits import without
 from understudy.model.states import JobState
@@ -24,6 +24,8 @@ from understudy.model.states import JobState
 if TYPE_CHECKING:
     from understudy.controller.core.core import Core
     from understudy.controller.tables.job import Job
+
+_HELD: Final = (HELD_BY_ADMIN, HELD_BY_USER)
 
 
 def end_job(
@@ -41,10 +43,9 @@ def end_job(
             job.exit_signal = job.exit_signal or int(SIGKILL)  # its processes sleep
     advance(job, event, now)
     job.end_time = int(now)
-    job.reason, job.reason_detail = (
-        PROLOG_REASON if job.prolog_nodes and reason == "None" else reason,
-        "",
-    )
+    shown = PROLOG_REASON if job.prolog_nodes and reason == "None" else reason
+    if shown != "None" or job.reason not in _HELD:  # it may have been held while it ran
+        job.reason, job.reason_detail = shown, ""
     job.prolog_nodes = 0
     job.completing_nodes = allocation.nodes
     tables = core.tables

@@ -38,6 +38,7 @@ def hold(core: Core, job: Job, held_by: str, by_admin: bool, now: float) -> None
     if job.held_by in _BY_ADMIN and not by_admin:
         return
     job.priority, job.held_by, job.admin_priority = 0, held_by, None
+    job.forget_eligible_time(now)
     if not job.is_pending:  # it is held when it is queued again
         job.reason = held_by
         job_changed(core, job, now)
@@ -58,6 +59,7 @@ def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
     """Let a held job be started. It gets the priority of a new one."""
     if job.held_by in _BY_ADMIN and not by_admin:
         raise SlurmError(ErrorCode.ACCESS_DENIED)
+    job.forget_eligible_time(now)
     if not job.is_pending:
         if job.held_by:
             job.reason = "None"

@@ -238,6 +238,7 @@ def _priority(change: Change, text: str) -> None:
     job.admin_priority = value or None if change.by_admin else job.admin_priority
     if value == 0:
         job.held_by = HELD_BY_ADMIN if change.by_admin else HELD_BY_USER
+        job.forget_eligible_time(change.now)
     else:
         job.held_by = ""
 

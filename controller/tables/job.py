@@ -282,6 +282,16 @@ class Job(msgspec.Struct, eq=False):
             and self.state is _PENDING
         )
 
+    def forget_eligible_time(self, now: float) -> None:
+        """It is held or released: since when it has been eligible is no longer told, unless it has
+        become so this very second. Its age counts on.
+        """
+        if self.eligible_time is None or self.eligible_time >= int(now):
+            return
+        if self.accrues and self.accrue_time is None:
+            self.accrue_time = self.eligible_time
+        self.eligible_time = None
+
     @property
     def shown_eligible_time(self) -> int | None:
         """As it is told: of a task that waits for others of its array it is not known."""
