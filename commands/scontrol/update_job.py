@@ -338,10 +338,8 @@ def _time(value: str, context: "Context") -> "str | None":
 
 
 def _end_time(value: str, context: "Context") -> str:
-    checked = _time(value, context)
-    if checked is None:
-        raise SilentlyDoneError
-    return checked
+    """One that is none is a change, too, to nothing."""
+    return _time(value, context) or ""
 
 
 def _limit(name: str) -> "Callable[[str, Context], str]":

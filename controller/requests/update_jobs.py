@@ -615,10 +615,12 @@ def _end_time(change: Change, text: str) -> None:
     """When a running job is to end at the latest: now, too. Its limit is shown in the whole minutes
     that this leaves it, one at least.
     """
+    when = int(parse_time(text, change.now)) if text else 0
+    if not when:
+        return
     job = change.job
     if not job.is_running or job.start_time is None:
         raise SlurmError(ErrorCode.NOT_RUNNING)
-    when = int(parse_time(text, change.now))
     if when < int(change.now):
         raise SlurmError(ErrorCode.INVALID_TIME)
     if not change.by_admin and job.end_time is not None and when > job.end_time:
