@@ -22,6 +22,7 @@ from understudy.commands.submission.allocation import (
 )
 from understudy.commands.submission.export import submitter
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
+from understudy.commands.submission.in_order import read_line
 from understudy.commands.submission.job import BadOptionError, Job
 from understudy.commands.submission.option_table import KEPT
 from understudy.commands.submission.options import apply
@@ -142,20 +143,28 @@ def salloc(arguments: list[str], context: Context) -> int:
 
 
 def _salloc(arguments: list[str], context: Context) -> int:
-    given, operands = OPTIONS.parse(arguments, permute=False)
+    trial = Job(time.time())
+    line = read_line(
+        OPTIONS,
+        arguments,
+        USAGE,
+        lambda option, value: _look(trial, option, value, context),
+        context,
+    )
+    if line is None:
+        return 0
+    given, operands = line
     further = []
     while operands[:1] == [":"]:
         more, operands = OPTIONS.parse(operands[1:], permute=False)
         further.append(more)
     names = {option.dest for option, _ in given}
-    if context.tells(OPTIONS, names, USAGE):
-        return 0
     if not variables_agree(context.environ, "SALLOC_", context):
         return 1
     environment = without_contrary(OPTIONS.from_environment(context.environ), given)
     settings = [*environment, *given]
     own = {option.dest: value for option, value in settings if option.dest in _OWN}
-    job = _component(settings)
+    job = _component(settings, context)
     if "gres_help" in job.flags:
         context.print(gres_help(context))
         return 0
@@ -163,7 +172,6 @@ def _salloc(arguments: list[str], context: Context) -> int:
         return 1
     if not _is_sound(job, context):
         return 1
-    say_ignored(job, context)
     if times := loudness(settings, context.environ, "SALLOC_DEBUG"):
         from understudy.commands.submission.verbose import say_options
 
@@ -180,12 +188,7 @@ def _salloc(arguments: list[str], context: Context) -> int:
         return 1
     if refuses_gres(job, context):
         return 1
-    others = []
-    kept = [each for each in given if each[0].dest in KEPT]
-    for more in further:
-        others.append(_component([*environment, *kept, *more]))
-        heed_hint(others[-1])
-        kept += [each for each in more if each[0].dest in KEPT]
+    others = _others(environment, given, further, context)
     folder = job.spec.pop("work_dir", os.getcwd())  # the command's; the job's is where we are
     for each in (job, *others):
         each.spec.pop("work_dir", None)
@@ -207,17 +210,44 @@ def _salloc(arguments: list[str], context: Context) -> int:
     return _run(command, granted, context, job, folder, kill_signal=kill_signal, quiet=quiet)
 
 
-def _component(given: list[tuple[Option, str | None]]) -> Job:
+def _component(given: list[tuple[Option, str | None]], context: Context) -> Job:
     """What the options ask for that are not salloc's own."""
     job = Job(time.time())
     for option, value in given:
-        if option.dest not in _OWN:
-            apply(job, option, value)
-        elif option.dest == "immediate":
-            immediate_s(value)
-        elif option.dest == "kill_command":
-            _signal_of(value)
+        _look(job, option, value, context)
     return job
+
+
+def _others(
+    environment: list[tuple[Option, str | None]],
+    given: list[tuple[Option, str | None]],
+    further: list[list[tuple[Option, str | None]]],
+    context: Context,
+) -> list[Job]:
+    """The components behind the first, which keep some of its options."""
+    others = []
+    kept = [each for each in given if each[0].dest in KEPT]
+    for more in further:
+        others.append(_component([*environment, *kept, *more], context))
+        heed_hint(others[-1])
+        kept += [each for each in more if each[0].dest in KEPT]
+    return others
+
+
+def _look(job: Job, option: Option, value: str | None, context: Context) -> None:
+    """See what one option asks for, and say if it is passed over.
+
+    Raises:
+        BadOptionError: it is wrong.
+    """
+    if option.dest not in _OWN:
+        apply(job, option, value)
+        say_ignored(job, context)
+        job.ignored.clear()
+    elif option.dest == "immediate":
+        immediate_s(value)
+    elif option.dest == "kill_command":
+        _signal_of(value)
 
 
 def _is_sound(job: Job, context: Context) -> bool:

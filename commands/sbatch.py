@@ -12,6 +12,7 @@ from understudy.commands.shared.options import OptionError
 from understudy.commands.submission.batch_script import ScriptError, directives, read_script
 from understudy.commands.submission.export import exported, limits, submitter
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
+from understudy.commands.submission.in_order import answers
 from understudy.commands.submission.job import CONTRARY_TIMES, BadOptionError, Job
 from understudy.commands.submission.option_table import KEPT, OPTIONS, USAGE
 from understudy.commands.submission.options import apply
@@ -66,7 +67,8 @@ def _submit(arguments: list[str], context: Context) -> int:
     try:
         line, operands = _read_line(arguments)
     except OptionError as error:  # a wrong value before it comes first
-        _try([error.given], context)
+        if _try([error.given], context):
+            return 0
         raise
     given = [each for group in line for each in group]
     if (code := _answer(line, given, operands, context)) is not None:
@@ -81,6 +83,8 @@ def _submit(arguments: list[str], context: Context) -> int:
     if not variables_agree(context.environ, "SBATCH_", context):
         return 1
     named = _values([*(each for group in in_script for each in group), *environment, *given])
+    if not all(options_agree({option.dest for option, _ in group}, context) for group in line):
+        return 1
     sources = _sources(line, in_script, environment)
     jobs = _components(sources, context)
     if not jobs or context.refuses_clusters(named.get("clusters")):
@@ -94,8 +98,6 @@ def _submit(arguments: list[str], context: Context) -> int:
     if any("gres_help" in job.flags for job in jobs):
         context.print(gres_help(context))
         return 0
-    if not all(options_agree({option.dest for option, _ in group}, context) for group in line):
-        return 1
     client = context.client
     for job in jobs:
         fit_nodes(job, context, quiet="quiet" in job.flags)
@@ -116,21 +118,18 @@ def _answer(
     line: "list[Given]", given: "Given", operands: list[str], context: Context
 ) -> int | None:
     """The exit code where the command line asks for help or cannot be meant; None: go on."""
-    values = _values(given)
-    if context.tells(OPTIONS, values, USAGE):
+    if _try(line, context):
         return 0
+    values = _values(given)
     if "wrap" in values and operands:
         context.error("Script arguments not permitted with --wrap option")
         return 1
-    _try(line, context)
-    if any(option.dest == "gres" and value == "help" for option, value in given):
-        context.print(gres_help(context))
-        return 0
     return None
 
 
-def _try(line: "list[Given]", context: Context) -> None:
-    """Complain of the first mistake on the line, which comes before those in the script.
+def _try(line: "list[Given]", context: Context) -> bool:
+    """Complain of the first mistake on the line, which comes before those in the script. Returns
+    whether the line asked for help, which it got.
 
     Raises:
         BadOptionError: of a value.
@@ -138,11 +137,12 @@ def _try(line: "list[Given]", context: Context) -> None:
     for group in line:
         trial = Job(time.time())
         for option, value in group:
+            if answers(option, value, OPTIONS, USAGE, context):
+                return True
             apply(trial, option, value)
             say_ignored(trial, context)
             trial.ignored.clear()
-        if trial.spec.get("hint") == "help":
-            heed_hint(trial)
+    return False
 
 
 def _script(

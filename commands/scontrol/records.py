@@ -230,8 +230,8 @@ def _size(job: "Record", *, details: bool) -> list[str]:
     tasks = "N/A" if job["num_tasks"] == NO_TASKS else job["num_tasks"]
     cores, threads = _star(job["cores_per_socket"]), _star(job["threads_per_core"])
     # what has run before has the number of nodes that it had
-    most_nodes = job["max_nodes"] if pending and not job["restarts"] else 0
-    nodes = _range(job["node_count"], most_nodes)
+    least, most = job["node_count"], job["max_nodes"]
+    nodes = _range(least, most) if pending and not job["restarts"] else str(least)
     lines = [
         (
             f"NumNodes={nodes} NumCPUs={_range(job['cpus'], job['max_cpus'])} "

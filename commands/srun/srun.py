@@ -14,8 +14,10 @@ from understudy.commands.srun.srun_options import OPTIONS, USAGE
 from understudy.commands.srun.srun_settings import (
     Settings,
     StepError,
+    check_groups,
     drop_contrary_tasks,
     fit_nodes,
+    look_and_say,
     of_parts,
 )
 from understudy.commands.submission.allocation import (
@@ -30,12 +32,12 @@ from understudy.commands.submission.allocation import (
     release,
 )
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
-from understudy.commands.submission.job import BadOptionError
+from understudy.commands.submission.in_order import read_line
+from understudy.commands.submission.job import BadOptionError, Job
 from understudy.commands.submission.options import check_limits
 from understudy.commands.submission.shape import (
     ignore_specialised,
     options_agree,
-    say_ignored,
     variables_agree,
 )
 from understudy.commands.submission.whole import (
@@ -51,7 +53,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from understudy.commands.submission.job import Job
 
 USAGE_EXIT = 255
 ALREADY_DONE = 2021
@@ -71,12 +72,14 @@ def srun(arguments: list[str], context: Context) -> int:
 def _srun(whole: list[str], context: Context) -> int:
     if not variables_agree(context.environ, "SLURM_", context):
         return 1
+    first, *_ = segments(whole)
+    check_groups(first)
+    if read_line(OPTIONS, first, USAGE, look_and_say(context), context) is None:
+        return 0
     arguments, *others = _with_commands(segments(whole))
     environ = of_parts(context.environ) if others else context.environ
     settings = Settings(arguments, context, environ, is_first=True)
     own = settings.own
-    if context.tells(OPTIONS, own, USAGE):
-        return 0
     if "mpi" in own:
         from understudy.commands.srun.mpi_types import says_list
 
@@ -169,7 +172,6 @@ def _is_sound(settings: Settings, context: Context, *, is_one_of_several: bool) 
     refuse_no_tasks(job)
     if settings.command:
         _say_options(settings, settings.verbose, context)
-    say_ignored(job, context)
     check_limits(own.get("propagate") or "")
     clusters = [value for option, value in settings.given if option.dest == "clusters"]
     return not context.refuses_clusters(clusters[-1] if clusters else None)

@@ -7,6 +7,7 @@ import os
 import time
 
 from understudy.commands.shared.context import Context
+from understudy.commands.shared.options import OptionError
 from understudy.commands.srun.own_options import check_own, het_groups
 from understudy.commands.srun.srun_options import HANDED_ON, OPTIONS, OWN
 from understudy.commands.submission.allocation import immediate_s
@@ -18,13 +19,14 @@ from understudy.commands.submission.shape import (
     heed_hint,
     loudness,
     lower_nodes,
+    say_ignored,
     without_contrary,
 )
 from understudy.commands.submission.whole import wrong_counts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from understudy.commands.shared.options import Option
 
@@ -108,19 +110,15 @@ class Settings:
         self.given = [*environment, *taken_over, *given]
         self.groups: list[int] | None = None  # the components that it is for
         for option, value in given:
-            if option.dest == "het_group":  # looked at before all others
+            if option.dest == "het_group":
                 self.groups = het_groups(value or "")
         for option, value in self.given:
-            if option.dest in _AS_SBATCH:
-                apply(Job(0), option, value)
+            warning = look(self.job, option, value)
+            if is_first:
+                _say(warning, self.job, context)
             if option.dest in OWN:
-                self.own[option.dest] = "" if value is None else value
-                warning = check_own(option.dest, self.own[option.dest])
-                if warning and is_first:
-                    context.complain(f"srun: {warning}")
-                if option.dest == "exclusive" and not inside:
-                    apply(self.job, option, value)
-            else:
+                self.own[option.dest] = value or ""
+            if option.dest == "exclusive" and not inside:
                 apply(self.job, option, value)
         own = self.own
         self.quiet = "quiet" in own
@@ -219,6 +217,48 @@ class Settings:
         spec["num_tasks"] = tasks or len(names)
         spec["min_nodes"] = spec["max_nodes"] = len(set(names))
         spec["required_nodes"] = ",".join(names[: spec["num_tasks"]])
+
+
+def check_groups(arguments: list[str]) -> None:
+    """Look at --het-group, which comes before all others and whatever is wrong with them.
+
+    Raises:
+        BadOptionError: it names none.
+    """
+    try:
+        given, _ = OPTIONS.parse(arguments, permute=False)
+    except OptionError as error:
+        given = error.given
+    for option, value in given:
+        if option.dest == "het_group":
+            het_groups(value or "")
+
+
+def look_and_say(context: Context) -> "Callable[[Option, str | None], None]":
+    """Looks at one option of a line after the other, and says what is passed over."""
+    job = Job(time.time())
+    return lambda option, value: _say(look(job, option, value), job, context)
+
+
+def _say(warning: str, job: Job, context: Context) -> None:
+    if warning:
+        context.complain(f"srun: {warning}")
+    say_ignored(job, context)
+    job.ignored.clear()
+
+
+def look(job: Job, option: "Option", value: str | None) -> str:
+    """See what one option asks for. Returns a warning; "" for none.
+
+    Raises:
+        BadOptionError: it is wrong.
+    """
+    if option.dest in _AS_SBATCH:
+        apply(Job(0), option, value)
+    if option.dest in OWN:
+        return check_own(option.dest, value or "")
+    apply(job, option, value)
+    return ""
 
 
 def of_parts(environ: "Mapping[str, str]") -> "Mapping[str, str]":

@@ -14,6 +14,7 @@ from understudy.controller.core.alarms import unwatch, watch_limits
 from understudy.controller.core.changes import job_changed
 from understudy.controller.core.log_lines import allocated, ended
 from understudy.controller.edge.rpc import pause_at_break
+from understudy.controller.facts.job import keep_tres
 from understudy.controller.jobs import buffers
 from understudy.controller.jobs.buffers import begin_pre_run
 from understudy.controller.jobs.crontabs import comes_again
@@ -105,7 +106,7 @@ def connect(core: Core) -> None:
         job_changed,
         lambda core, _job, _now: core.check_empty(),
     ]
-    to.requeued = [mail_requeued]
+    to.requeued = [mail_requeued, keep_tres]
     to.queued = [review]
     to.changed = [something_has_changed]
     if core.tables.burst_buffers:

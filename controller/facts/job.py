@@ -194,6 +194,11 @@ def tres_allocated(core: Core, job: Job, _now: float) -> str:
     return plain + _further_tres(core, job)
 
 
+def keep_tres(core: Core, job: Job, now: float) -> None:
+    """A job that is over is to run again: until it does, what it had is shown."""
+    job.last_tres = "" if job.is_active else tres_allocated(core, job, now)
+
+
 def _further_tres(core: Core, job: Job) -> str:
     """What AccountingStorageTRES names of generic resources, licences and burst buffers, in its
     order: `,license/a=2,gres/gpu=1`.

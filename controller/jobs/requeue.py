@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from understudy.controller.core.changes import job_changed
 from understudy.controller.core.core import log
 from understudy.controller.core.log_lines import is_logged, job_name
-from understudy.controller.facts.job import tres_allocated
 from understudy.controller.jobs.end import end_job, give_back
 from understudy.controller.pending.dependencies import watch_dependency
 from understudy.controller.pending.eligibility import notify_dependents
@@ -101,7 +100,6 @@ def _requeue_one(
     if begin_time is None:
         for react in core.reactions.requeued:
             react(core, job, now)
-    job.last_tres = "" if job.is_active else tres_allocated(core, job, now)
     if job.is_active:
         end_job(core, job, event, now, reason="None", lost_nodes=lost_nodes)
         if core.following is not None:

@@ -252,8 +252,7 @@ def encode_job(job: Job) -> bytes:
         _bytes(job.prolog_nodes),
         job.resize_time,
         job.array is not None and job.array.has_lost_tasks,
-        job.as_preferred,
-        job.last_tres,
+        *(job.as_preferred, job.last_tres),
     )
     return _encode(record)
 

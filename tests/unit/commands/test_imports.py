@@ -43,6 +43,7 @@ OF_SBATCH = [
     "commands.submission.batch_script",
     "commands.submission.export",
     "commands.submission.gres",
+    "commands.submission.in_order",
     "commands.submission.job",
     "commands.submission.numbers",
     "commands.submission.option_table",
