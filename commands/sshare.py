@@ -14,6 +14,7 @@ from understudy.commands.shared.options import (
     last_values,
     let_last_parsable_count,
 )
+from understudy.commands.shared.texts import last_of_each
 from understudy.documents.documents import VERSION
 from understudy.model.times import leading_integer
 
@@ -226,7 +227,7 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
         text = text.replace("user,", "user,partition,")
     fields = []
     widths: dict[str, int] = {}  # a field that is named twice has one width, the last
-    for part in filter(None, text.split(",")):
+    for part in last_of_each(filter(None, text.split(","))):
         name, _, specification = part.partition("%")
         found = next((field for field in FIELDS if field[0].lower().startswith(name.lower())), None)
         if found is None:

@@ -5,7 +5,7 @@ Place: under sacctmgr, pure. Text longer than its column ends in `+`. Follows wh
 """
 
 from understudy.commands.sacctmgr.words import text_of_limit, wall_text
-from understudy.commands.shared.texts import timestamp
+from understudy.commands.shared.texts import last_of_each, timestamp
 from understudy.model import tres
 from understudy.model.times import leading_integer
 
@@ -294,7 +294,7 @@ def columns_of(text: str) -> "list[Column]":
         UnknownFieldError: with the field.
     """
     found = []
-    for part in filter(None, text.split(",")) if text.strip(",") else ("",):
+    for part in last_of_each(filter(None, text.split(","))) or [""]:
         name, _, width = part.partition("%")
         lowered = name.lower()
         column = next(

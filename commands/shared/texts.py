@@ -95,6 +95,15 @@ def _relative(moment: time.struct_time) -> str:
     return f"{moment.tm_mday} {time.strftime('%b', moment)} {clock}"
 
 
+def last_of_each(words: "Iterable[str]") -> list[str]:
+    """Each word once, where it stands last: so formats are read that are lists of words."""
+    found: dict[str, None] = {}
+    for word in words:
+        found.pop(word, None)
+        found[word] = None
+    return list(found)
+
+
 def date_line(now: float) -> str:
     """The line above long listings, `Sat Nov 07 09:29:16 2026`."""
     return time.strftime("%a %b %d %H:%M:%S %Y", time.localtime(now))

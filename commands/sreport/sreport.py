@@ -16,7 +16,7 @@ from understudy.commands.shared.options import (
     last_values,
     let_last_parsable_count,
 )
-from understudy.commands.shared.texts import timestamp
+from understudy.commands.shared.texts import last_of_each, timestamp
 from understudy.commands.sreport.figures import Tree, add_up, job_sizes, size_groups, text_of
 from understudy.commands.sreport.words import condition, is_order, reservation_flags
 from understudy.commands.sreport.words import field as field_named
@@ -501,7 +501,7 @@ def _format(report: Report, default: str) -> "list[str]":
     if asked is None:
         return default.split(",")
     found = []
-    for part in asked or ("",):
+    for part in last_of_each(asked or ("",)):
         name = part.partition("%")[0].lower()
         field = field_named(report.kind, name)
         if field is None:

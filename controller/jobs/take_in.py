@@ -57,7 +57,12 @@ from understudy.controller.jobs.sizes import (
 )
 from understudy.controller.pending.access import at_work, check_policy, give_default_time, resolve
 from understudy.controller.pending.arrays import make_array, read_tasks, split_all
-from understudy.controller.pending.dependencies import check_circle, watch_dependency
+from understudy.controller.pending.dependencies import (
+    check_circle,
+    evaluate,
+    forget_dependency,
+    watch_dependency,
+)
 from understudy.controller.pending.eligibility import review, split_ended
 from understudy.controller.pending.prioritise import prioritise
 from understudy.controller.reservations.admission import check_access, first_reason
@@ -241,12 +246,18 @@ def _fail(core: Core, job: Job, now: float, *, is_admin: bool) -> NoReturn:
     """The job could never run: it stays in the tables as failed, and is refused."""
     job.reason, job.last_sched_eval, job.accrues = BAD_CONSTRAINTS, int(now), False
     job.as_preferred = bool(job.spec.prefer)
+    job.partition = job.partitions[-1]  # the last one that was tried
     job.priority = _held_or_fixed(job, is_admin=is_admin)
     # elsewhere use would be brought up to date for it, and others' priorities with that
     if job.admin_priority is None and core.priorities.name == "basic":
         job.priority = core.priorities.assign(job, now)
     advance(job, JobEvent.CANNOT_RUN, now)
-    job.eligible_time = job.start_time = job.end_time = int(now)
+    if job.dependency is not None and evaluate(job, core.tables.jobs, now) is None:
+        forget_dependency(core, job)
+        job.dependency = None
+    job.start_time = job.end_time = int(now)
+    if job.dependency is None:
+        job.eligible_time = max(int(now), int(job.begin_time or 0))
     job.exit_signal = 1  # so Slurm shows it: 0:1
     job_over(core, job, now)
     job_changed(core, job, now)
