@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from understudy.accounting import (
     change_accounts,
     change_clusters,
@@ -91,7 +93,7 @@ def change(ledger: Ledger, message: AccountingChange, actor: Actor, now: int) ->
     # what would be added is nobody's secret
     is_trial = message.action == "add" and not message.commit
     if not is_trial and not _may(ledger, message, actor):
-        raise SlurmError(ACCESS_DENIED)
+        message = _own_defaults(ledger, message, actor)
     draft = Draft(ledger, actor.name, now)
     answer = function(draft, message)
     return Changed(draft.ledger, answer, draft.transactions)
@@ -105,7 +107,7 @@ def _may(ledger: Ledger, message: AccountingChange, actor: Actor) -> bool:
         return False
     if is_admin(ledger, actor):
         return (message.action, message.entity) not in _FOR_ADMINISTRATORS
-    return _may_coordinate(ledger, message, actor) or _is_own_default(ledger, message, actor)
+    return _may_coordinate(ledger, message, actor)
 
 
 def is_admin(ledger: Ledger, actor: Actor) -> bool:
@@ -163,19 +165,28 @@ def _may_coordinate(ledger: Ledger, message: AccountingChange, actor: Actor) -> 
     return all(_is_below(ledger, account, user.coordinates) for account in concerned)
 
 
-def _is_own_default(ledger: Ledger, message: AccountingChange, actor: Actor) -> bool:
-    """Whether somebody changes his own default account, key or name, as everybody may who
-    coordinates nothing.
+_OWN_DEFAULTS = frozenset(("default_account", "default_qos", "default_wckey", "new_name"))
+
+
+def _own_defaults(ledger: Ledger, message: AccountingChange, actor: Actor) -> AccountingChange:
+    """What is left of a change by somebody who may make none: of himself his default account, key
+    or name, or, whatever else is asked for, his default QOS. Nobody may who coordinates something.
+
+    Raises:
+        SlurmError: nothing is left.
     """
     user = ledger.users.get(actor.name)
-    if user is not None and user.coordinates:
-        return False
     is_own = (message.action, message.entity, message.where.get("names")) == (
         "modify",
         "user",
         [actor.name],
     )
-    return is_own and {"default_account", "default_wckey", "new_name"}.issuperset(message.set)
+    if is_own and not (user is not None and user.coordinates):
+        if _OWN_DEFAULTS.issuperset(message.set):
+            return message
+        if "default_qos" in message.set:
+            return msgspec.structs.replace(message, set={"default_qos": message.set["default_qos"]})
+    raise SlurmError(ACCESS_DENIED)
 
 
 def _is_below(ledger: Ledger, account: str, tops: tuple[str, ...]) -> bool:

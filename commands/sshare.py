@@ -148,7 +148,7 @@ def sshare(arguments: "list[str]", context: Context) -> int:
     _last_of_users(given, options)
     if formats := [text for option, text in given if option.dest == "format" and text]:
         words = [word for text in formats for word in text.split(",") if word]
-        options["format"] = ",".join(dict.fromkeys(words)) or _NO_FORMAT  # each once
+        options["format"] = ",".join(last_of_each(words)) or _NO_FORMAT
     elif "format" in options:
         options["format"] = _NO_FORMAT
     if lists := [text or "" for option, text in given if option.dest == "accounts"]:
@@ -227,7 +227,7 @@ def _show(options: "dict[str, str | None]", context: Context) -> int:
         text = text.replace("user,", "user,partition,")
     fields = []
     widths: dict[str, int] = {}  # a field that is named twice has one width, the last
-    for part in last_of_each(filter(None, text.split(","))):
+    for part in filter(None, text.split(",")):
         name, _, specification = part.partition("%")
         found = next((field for field in FIELDS if field[0].lower().startswith(name.lower())), None)
         if found is None:

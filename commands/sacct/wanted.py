@@ -78,13 +78,13 @@ def read_wanted(options: "dict[str, str | None]", context: Context, table: Table
         {"allusers", "nodelist"}.intersection(options) or has_jobs(options) or not os.getuid()
     ):
         wanted.users = {os.getuid()}
-    if "qos" in options:
-        found = _qos(options["qos"] or "", context, table)
-        wanted.qos = found or {""} if found or wanted.jobs is None else None
     least, most = (_minutes(options.get(f"timelimit_{end}"), context) for end in ("min", "max"))
     if options.get("timelimit_min"):
         wanted.limits = (least or 0, most if most is not None else least or 0)
     _read_window(wanted, options, context, table)
+    if "qos" in options:
+        found = _qos(options["qos"] or "", context, table)
+        wanted.qos = found or {""} if found or wanted.jobs is None else None
     return wanted
 
 

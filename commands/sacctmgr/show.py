@@ -385,6 +385,8 @@ def _take(
         return False
     if values == [""] and (key.field == "reasons" or (key.field == "qos" and entity != "user")):
         values = []  # else nothing is called so
+    if values and key.kind == "levels":  # the last one counts
+        where[key.field] = []
     if values:
         where.setdefault(key.field, []).extend(values)
     if entity == "resource" and key.field == "clusters":

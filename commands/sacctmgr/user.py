@@ -99,10 +99,10 @@ def add_user(session: "Session", request: "Request") -> int:
 
 def modify_user(session: "Session", request: "Request") -> int:
     """First what users are themselves, then the limits of their associations."""
-    if not has_something_to_set(session, request):
-        return 1
     if "wckeys" in request.where:
         return 1  # without a word, as Slurm does
+    if not has_something_to_set(session, request):
+        return 1
     own, limits = request.part(_OWN), request.part(_OWN, others=True)
     is_known_level = own.set.get("admin_level") != ""
     if not is_known_level:

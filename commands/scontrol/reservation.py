@@ -137,7 +137,7 @@ def _read(words: "Sequence[str]", context: Context, outcome: str) -> tuple[str, 
                 now = context.client.query("ping", ["host"]).now
             changes[key] = _time(key, value, now, word, context, outcome)
         elif key in {"duration", "maxstartdelay"}:
-            changes[key + sign] = _duration(value, word, context, outcome)
+            changes[key + sign] = _duration(key, value, word, context, outcome)
         elif key == "watts" and not _is_power(value):
             _refuse(context, f"Invalid Watts value: {value}")
         elif key == "tres":
@@ -180,16 +180,22 @@ def _time(key: str, value: str, now: float, word: str, context: Context, outcome
         raise _RefusedInputError("Invalid time specified") from None
 
 
-def _duration(value: str, word: str, context: Context, outcome: str) -> str:
-    from understudy.model.times import parse_limit
+def _duration(key: str, value: str, word: str, context: Context, outcome: str) -> str:
+    from understudy.model.times import as_int, parse_limit
 
     try:
-        has_end = parse_limit(value) is not None
+        seconds = parse_limit(value)
     except ValueError:
         _refuse(context, f"Invalid duration {word}.  {outcome}")
-    if not has_end and word.lower().startswith("max"):
+    if seconds is None and key == "duration":
+        return value
+    # counted in 32 bits with a sign, and of Duration rounded up to minutes in as many
+    rest = -1 if seconds is None else as_int(seconds)
+    if key == "duration":
+        rest = as_int(rest + 59)
+    if rest < 0 and (key != "duration" or rest <= -60):
         _refuse(context, f"Invalid duration {word}.  {outcome}")
-    return value
+    return "0" if rest < 0 else value
 
 
 def _flags(value: str, sign: str, context: Context, outcome: str) -> str:

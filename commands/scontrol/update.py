@@ -492,17 +492,23 @@ def _update_partition(words: list[str], session: "Session") -> int:
 def create(words: "Sequence[str]", session: "Session") -> int:
     """`scontrol create partition=... | reservation ... | nodename=...`."""
     context = session.context
-    lowered = words[0].lower()
-    if lowered.startswith("res"):
+    keys = [word.partition("=")[0].lower() for word in words]
+    if len(keys[0]) >= 4 and "nodename".startswith(keys[0]):
+        return _create_nodes(words, session)
+    what = next((key for key in keys if key.startswith(("res", "part"))), "")
+    if not what:
+        context.error(f"Invalid creation entity: {words[0]}")
+        return 1
+    if what.startswith("res"):
         from understudy.commands.scontrol.reservation import create as create_reservation
 
         return create_reservation(words, context)
-    if lowered.startswith("node"):
-        return _create_nodes(words, session)
-    if not lowered.startswith("part"):
-        context.error(f"Invalid creation entity: {words[0]}")
-        return 1
-    if "=" not in words[0]:
+    if not keys[0].startswith("part"):
+        bare = next((word for word in words if "=" not in word), None)
+        if bare is not None:
+            context.error(f"Invalid input: {bare}  Request aborted")
+            return 1
+    elif "=" not in words[0]:
         if len(words) == 1 or "=" not in words[1] or not words[1].lower().startswith("part"):
             context.error(f"Invalid input: {words[0]}  Request aborted")
             return 1

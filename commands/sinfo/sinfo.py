@@ -494,6 +494,8 @@ def _load(
     wanted = None if given is None else set(given.split(","))
     shows_empty = not with_names and any(field.letter in {"P", "R"} for field in of_partition)
     tell = _teller(telling)
+    # a node is told of in its first partition alone then
+    shown_once = {"list_reasons", "summarize"} <= options.keys()
     groups: dict[Any, Group] = {}
     node_keys: dict[int, Any] = {}
     for position, partition in enumerate(partitions.dicts()):
@@ -505,7 +507,7 @@ def _load(
         alike: dict[Any, Group] = {}
         for index in _indices(partition["node_indices"]):
             node = kept.get(index)
-            if node is None:
+            if node is None or (shown_once and index in node_keys):
                 continue
             key = node_keys.get(index)
             if key is None:

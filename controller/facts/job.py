@@ -284,7 +284,7 @@ def _cpus_for_memory(job: Job) -> int:
 
 def num_tasks(_core: Core, job: Job, _now: float) -> int:
     """NO_TASKS where nothing was said of tasks and none ever ran."""
-    never_ran = job.is_finished and not job.node_list
+    never_ran = job.is_finished and not job.node_list and not job.restarts
     if NO_NODES in job.spec.extra:
         return NO_TASKS if never_ran else 0
     if never_ran and not says_tasks(job.spec):

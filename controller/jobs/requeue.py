@@ -34,10 +34,19 @@ if TYPE_CHECKING:
     from understudy.controller.tables.job import Job
 
 HELD_STATE: Final = "job requeued in held state"
+SPECIAL_STATE: Final = "job requeued in special exit state"
 
 
-def requeue(core: Core, job: Job, now: float, *, hold: bool, held_by: str = HELD_BY_USER) -> None:
-    """What `scontrol requeue` and `requeuehold` do.
+def requeue(
+    core: Core,
+    job: Job,
+    now: float,
+    *,
+    hold: bool,
+    held_by: str = HELD_BY_USER,
+    is_special: bool = False,
+) -> None:
+    """What `scontrol requeue` and `requeuehold` do; `is_special`: with State=SpecialExit.
 
     Raises:
         SlurmError: it was submitted with --no-requeue, has no script, or is pending.
@@ -48,9 +57,10 @@ def requeue(core: Core, job: Job, now: float, *, hold: bool, held_by: str = HELD
         raise SlurmError(ErrorCode.NO_SCRIPT)
     if job.is_pending:
         raise SlurmError(ErrorCode.JOB_PENDING)
-    requeue_job(
-        core, job, now, hold_reason=HELD_STATE if hold else "", held_by=held_by if hold else ""
-    )
+    hold_reason = SPECIAL_STATE if is_special else HELD_STATE if hold else ""
+    requeue_job(core, job, now, hold_reason=hold_reason, held_by=held_by if hold_reason else "")
+    if is_special:
+        mark_special(core, job, now)
 
 
 def requeue_job(

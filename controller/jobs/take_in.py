@@ -247,6 +247,10 @@ def _fail(core: Core, job: Job, now: float, *, is_admin: bool) -> NoReturn:
     job.reason, job.last_sched_eval, job.accrues = BAD_CONSTRAINTS, int(now), False
     job.as_preferred = bool(job.spec.prefer)
     job.partition = job.partitions[-1]  # the last one that was tried
+    if len(job.partitions) > 1 and not job.time_limit_is_set:
+        last = core.tables.partitions[job.partition]
+        set_time_limit(job, last, job.spec.time_limit_s)
+        give_default_time(core, job, last)
     job.priority = _held_or_fixed(job, is_admin=is_admin)
     # elsewhere use would be brought up to date for it, and others' priorities with that
     if job.admin_priority is None and core.priorities.name == "basic":

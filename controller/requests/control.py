@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from understudy.controller.core.lookups import may_control
 from understudy.controller.jobs.hold import ACTIONS, ONE, UNEXPECTED, hold, release, top
-from understudy.controller.jobs.requeue import mark_special, requeue
+from understudy.controller.jobs.requeue import requeue
 from understudy.controller.jobs.suspend import resume, suspend
 from understudy.controller.pending.arrays import separate
 from understudy.controller.requests.select import find, for_each_task, is_task_list
@@ -134,16 +134,14 @@ def _act(core: Core, job: Job, message: ControlJobs, sender: Sender, now: float)
         require_leader(job)
         if "incomplete" in message.options and (job.is_pending or job.is_finished):
             return
-        is_special = "special_exit" in message.options
         requeue(
             core,
             job,
             now,
-            hold=action == "requeuehold" or is_special,
+            hold=action == "requeuehold",
             held_by=HELD_BY_ADMIN if by_admin else HELD_BY_USER,
+            is_special="special_exit" in message.options,
         )
-        if is_special:
-            mark_special(core, job, now)
         return
     for each in components(job):
         if action == "release":

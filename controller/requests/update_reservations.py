@@ -180,7 +180,7 @@ def _set_texts(core: Core, reservation: Reservation, changes: dict[str, str], no
     if "burstbuffer" in changes:
         reservation.burst_buffer = changes["burstbuffer"]
     if "maxstartdelay" in changes:
-        reservation.max_start_delay_s = parse_limit(changes["maxstartdelay"])
+        reservation.max_start_delay_s = parse_limit(changes["maxstartdelay"]) or None
 
 
 def _check_licenses(core: Core, reservation: Reservation, text: str, now: float) -> None:
