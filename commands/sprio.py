@@ -3,6 +3,7 @@
 from understudy.commands.shared.client import RefusedError
 from understudy.commands.shared.context import Context, run
 from understudy.commands.shared.fields import Cell, Field, FieldTable, header_line, lines
+from understudy.commands.shared.in_order import EndedError, read_in_order
 from understudy.commands.shared.options import (
     NONE,
     OPTIONAL,
@@ -11,7 +12,6 @@ from understudy.commands.shared.options import (
     OptionTable,
     last_values,
 )
-from understudy.documents.documents import VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,30 +155,37 @@ _COLUMNS = [
 
 def sprio(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
-    given, words = OPTIONS.parse(arguments)
+    try:
+        given, words = read_in_order(
+            OPTIONS,
+            arguments,
+            _USAGE.rstrip("\n"),
+            lambda option, value: _look(option, value, context),
+            context,
+        )
+    except EndedError as ended:
+        return ended.code
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
     if "jobs" in options:
         lists = [value for option, value in given if option.dest == "jobs" and value is not None]
         options["jobs"] = lists[-1] if lists else None  # a list of none means all
-    if "usage" in options:
-        context.stdout.write(_USAGE)
-        return 0
-    if "help" in options:
-        context.help(OPTIONS)
-        return 0
-    if "version" in options:
-        context.print(f"slurm {VERSION}")
-        return 0
-    is_on_line = any(option.dest == "clusters" for option, _ in given)
-    if context.refuses_clusters(
-        options.get("clusters"), "--cluster" if is_on_line else "SLURM_CLUSTERS"
-    ):
-        return 1
     try:
         return _show(options, given, words, context)
     except RefusedError as error:
         context.complain(f"slurm_load_ctl_conf error: {error.text}")
         return 1
+
+
+def _look(option: Option, value: "str | None", context: Context) -> None:
+    """Complain of users that there are not; a wrong number of a job ends it.
+
+    Raises:
+        EndedError: it does.
+    """
+    if option.dest == "user" and value:
+        _users(value, context)
+    elif option.dest == "jobs" and value and _job_numbers(value, context) is None:
+        raise EndedError
 
 
 def _show(
@@ -187,12 +194,8 @@ def _show(
     words: "list[str]",
     context: Context,
 ) -> int:
-    users: list[int] = []
-    for option, value in given:
-        if option.dest == "user" and value:
-            users = _users(value, context)
-        elif option.dest == "jobs" and value and _job_numbers(value, context) is None:
-            return 1
+    last = [value for option, value in given if option.dest == "user" and value]
+    users = _users(last[-1], context, quiet=True) if last else []
     if {"format", "long"} <= {option.dest for option, _ in given}:
         context.fatal(
             "Options -o(--format) and -l(--long) are mutually exclusive. Please remove "
@@ -404,7 +407,8 @@ def _print_jobs(
     return 0
 
 
-def _users(text: "str | None", context: Context) -> "list[int]":
+def _users(text: "str | None", context: Context, *, quiet: bool = False) -> "list[int]":
+    """The numbers of the users of a list; who is none is said, unless `quiet`."""
     import pwd
 
     found = []
@@ -418,7 +422,7 @@ def _users(text: "str | None", context: Context) -> "list[int]":
         except (KeyError, OverflowError):
             if word.isdigit() and _has_jobs(int(word), context):
                 found.append(int(word))  # an emulated cluster's users may be unknown to this host
-            else:
+            elif not quiet:
                 context.error(f"Invalid user: {word}\n")
     return found
 

@@ -66,7 +66,7 @@ def _cut(text: str, size: int) -> str:
 
 
 def _whole(text: str, size: int) -> str:
-    return text if size else ""
+    return text or ("" if size else " ")
 
 
 def _blank(_row: "Row") -> str:
@@ -302,7 +302,7 @@ FIELDS = [
     Field("Partition", 10, _text("partition")),
     Field("Priority", 10, _text("priority"), fit=_whole),
     Field("QOS", 10, lambda row: str(row["qos"] or "Unknown")),
-    Field("QOSRAW", 6, _text("qos_id")),
+    Field("QOSRAW", 6, _text("qos_id"), fit=_whole),
     Field("Reason", 22, _text("reason")),
     Field("ReqCPUFreq", 10, _frequency, _frequency),
     Field("ReqCPUFreqGov", 13, _frequency, _frequency),

@@ -113,7 +113,8 @@ def check_features(core: Core, expression: str, code: int = ErrorCode.INVALID_FE
         words = words.replace(bracket, " ")
     for word in words.split():
         name = word.partition("*")[0]
-        if name and not core.tables.nodes.with_feature(name):
+        nodes = core.tables.nodes
+        if name and not nodes.with_feature(name) and name not in nodes.former_features:
             raise SlurmError(code)
 
 

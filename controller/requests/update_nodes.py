@@ -143,6 +143,7 @@ def _set_by_name(
         except SlurmError as error:
             return error
         for index in nodeset_indices(nodes):
+            table.former_features.update(table.nodes[index].active_features)
             _set_features(table.nodes[index], changes)
     if "gres" in changes:
         _set_gres(core, nodes, changes["gres"])

@@ -207,6 +207,8 @@ class NodeTable:
     _kinds: list[NodeKind] | None = None
     _configured_kinds: list[NodeKind] = field(default_factory=list)
     _features: dict[str, int] | None = None
+    # that a node had since the controller began, and may have no more
+    former_features: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         nodes = self.nodes

@@ -392,7 +392,8 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     "min_tmp_disk_mb": lambda _c, j, _n: j.spec.tmp_disk_mb or 0,
     "features": Attribute("features"),
     "prefer": lambda _c, j, _n: "" if j.as_preferred else j.spec.prefer,
-    "required_nodes": _asked_nodes("required_nodes"),
+    # nodes that a running job was left with were not asked for
+    "required_nodes": Unless("spec.required_nodes", "", "", _asked_nodes("required_nodes")),
     "excluded_nodes": _asked_nodes("excluded_nodes"),
     "exclusive": Attribute("exclusive"),
     "oversubscribe": oversubscribe,
