@@ -395,8 +395,12 @@ def _memory_per_node(change: Change, text: str) -> None:
 def _memory_per_cpu(change: Change, text: str) -> None:
     change.need_pending()
     change.lift("mem")
-    change.job.memory_per_cpu_mb, change.job.memory_per_node_mb = parse_memory(text), None
-    change.spec |= {"mem_per_cpu_mb": change.job.memory_per_cpu_mb, "mem_per_node_mb": None}
+    amount = parse_memory(text)
+    if not amount:  # of nothing it does not matter of what
+        _memory_per_node(change, text)
+        return
+    change.job.memory_per_cpu_mb, change.job.memory_per_node_mb = amount, None
+    change.spec |= {"mem_per_cpu_mb": amount, "mem_per_node_mb": None}
 
 
 def _features(change: Change, text: str) -> None:

@@ -80,21 +80,25 @@ def update_nodes(core: Core, message: UpdateNodes, sender: Sender) -> Message:
     for index in nodeset_indices(nodes):
         node = table.nodes[index]
         _describe(node, changes)
+        before, refused = node.reason, None
         if state:
             try:
                 _set_state(core, node, state, now)
             except SlurmError as error:
-                failed = error
-                continue
-            if node.state is NodeState.DOWN:
+                failed = refused = error
+            if refused is None and node.state is NodeState.DOWN:
                 down |= 1 << index
-        if "reason" in changes and (
-            state or node.state is NodeState.DOWN or node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL)
+        has_reason = node.reason or not before  # else the state has taken it away
+        if (
+            changes.get("reason")
+            and has_reason
+            and (node.state is NodeState.DOWN or node.flags & (NodeFlag.DRAIN | NodeFlag.FAIL))
         ):
-            node.reason = changes["reason"]
-            node.reason_time = int(now) if node.reason else None
+            node.reason, node.reason_time = changes["reason"], int(now)
             node.reason_user_id = sender.user_id
             log.info("update_node: node %s reason set to: %s", node.name, node.reason)
+        if refused is not None:
+            continue
         if state:
             log.info("update_node: node %s state set to %s", node.name, _NOW.get(state, state))
         table.set_availability(node)

@@ -105,10 +105,12 @@ def _create(core: Core, name: str, changes: dict[str, str], now: float) -> str:
     start, end = _times(changes, now, floats=bool(flags & TIME_FLOAT))
     new = Reservation(name, number, start, end, flags=flags)
     _set_purge(new, purge)
+    _set_partition(core, new, changes)
     _set_people(core, new, changes)
-    _check_people(core, new)
     if not (new.users or new.groups or new.accounts):
         raise SlurmError(ErrorCode.RESERVATION_WITHOUT_USERS)
+    if new.users and new.groups:
+        raise SlurmError(ErrorCode.USERS_OR_GROUPS)
     _set_texts(core, new, changes, now)
     if flags & TIME_FLOAT and flags & REPEATS:
         raise SlurmError(ErrorCode.NOT_SUPPORTED)
@@ -166,14 +168,17 @@ def _purge_after(text: str) -> int:
         return 0
 
 
-def _set_texts(core: Core, reservation: Reservation, changes: dict[str, str], now: float) -> None:
-    """Partition, licences, burst buffer and the longest delay of a start."""
+def _set_partition(core: Core, reservation: Reservation, changes: dict[str, str]) -> None:
     if "partitionname" in changes:
         reservation.partition = (
             find_partitions(core, changes["partitionname"])[0].name
             if changes["partitionname"]
             else ""
         )
+
+
+def _set_texts(core: Core, reservation: Reservation, changes: dict[str, str], now: float) -> None:
+    """Licences, burst buffer and the longest delay of a start."""
     if "licenses" in changes:
         _check_licenses(core, reservation, changes["licenses"], now)
         reservation.licenses = changes["licenses"]
@@ -210,6 +215,14 @@ def _check_licenses(core: Core, reservation: Reservation, text: str, now: float)
 
 
 def _set_people(core: Core, reservation: Reservation, changes: dict[str, str]) -> None:
+    for key in ("groups", "groups+", "groups-"):
+        if key in changes:
+            words, excludes = _listed(
+                reservation.groups, changes[key], key[6:], ErrorCode.INVALID_GROUP
+            )
+            if excludes or not all(core.users.is_group(word) for word in words):
+                raise SlurmError(ErrorCode.INVALID_GROUP)
+            reservation.groups = words
     for key in ("users", "users+", "users-"):
         if key in changes:
             text, sign = _as_less(reservation.users, changes[key], key[5:])
@@ -232,14 +245,6 @@ def _set_people(core: Core, reservation: Reservation, changes: dict[str, str]) -
                     ids.append(user_id)
             reservation.users, reservation.user_ids = tuple(kept), tuple(ids)
             reservation.excludes_users = excludes
-    for key in ("groups", "groups+", "groups-"):
-        if key in changes:
-            words, excludes = _listed(
-                reservation.groups, changes[key], key[6:], ErrorCode.INVALID_GROUP
-            )
-            if excludes or not all(core.users.is_group(word) for word in words):
-                raise SlurmError(ErrorCode.INVALID_GROUP)
-            reservation.groups = words
     for key in ("accounts", "accounts+", "accounts-"):
         if key in changes:
             old = reservation.accounts
@@ -247,20 +252,17 @@ def _set_people(core: Core, reservation: Reservation, changes: dict[str, str]) -
             is_there = old.__contains__ if sign == "-" else bool
             _check_listed(text, sign, ErrorCode.INVALID_ACCOUNT, is_there)
             words, excludes = _listed(old, text, sign, ErrorCode.INVALID_ACCOUNT)
-            known = core.associations
-            if known.associations and not all(known.account(word) for word in words):
-                raise SlurmError(ErrorCode.INVALID_ACCOUNT)
             reservation.accounts, reservation.excludes_accounts = words, excludes
 
 
 def _check_people(core: Core, reservation: Reservation) -> None:
-    """Refuse users beside groups, and users who have not each of the accounts."""
-    if reservation.users and reservation.groups:
-        raise SlurmError(ErrorCode.USERS_OR_GROUPS)
+    """Refuse accounts that there are not, and users who have not each of them."""
+    known = core.associations
+    if known.associations and not all(known.account(name) for name in reservation.accounts):
+        raise SlurmError(ErrorCode.INVALID_ACCOUNT)
     is_both = reservation.users and reservation.accounts
     if not is_both or reservation.excludes_users or reservation.excludes_accounts:
         return
-    known = core.associations
     # where there are accounts, each of the users must have each of them
     if known.associations and not all(
         known.find(account, core.users.user_name(user_id))
@@ -271,11 +273,12 @@ def _check_people(core: Core, reservation: Reservation) -> None:
 
 
 def _as_less(old: tuple[str, ...], text: str, sign: str) -> tuple[str, str]:
-    """(words, sign): `Users=-a` where others are named is `Users-=a`."""
+    """(words, sign): `Users=-a` where others are named is `Users-=a`, and `Users=+a` `Users+=a`."""
     given = [word for word in text.split(",") if word]
-    if sign or not (old and given) or not all(word.startswith("-") for word in given):
+    signs = {word[0] for word in given}
+    if sign or not old or signs not in ({"-"}, {"+"}):
         return text, sign
-    return ",".join(word.removeprefix("-") for word in given), "-"
+    return ",".join(word[1:] for word in given), signs.pop()
 
 
 def _check_listed(text: str, sign: str, code: int, is_there: Callable[[str], bool]) -> None:
@@ -311,6 +314,10 @@ def _choose(core: Core, new: Reservation, changes: dict[str, str], now: float) -
     core_counts = list(takewhile(bool, _numbers(changes.get("corecnt", ""))))
     wants_cores = bool(changes.get("corecnt"))
     named = changes.get("nodes", "")
+    if "nodes" in changes and not named and not new.partition:
+        raise SlurmError(ErrorCode.INVALID_NODE)
+    if not (named or wants_cores):
+        _check_people(core, new)
     if new.flags & ANY_NODES and not named:
         if wants_cores:
             raise SlurmError(ErrorCode.INVALID_CPU_COUNT)
@@ -322,6 +329,7 @@ def _choose(core: Core, new: Reservation, changes: dict[str, str], now: float) -
         _take_named(core, new, named)
         if not new.nodes:
             raise SlurmError(ErrorCode.INVALID_NODE)
+        _check_people(core, new)
         if new.flags & (REPLACE | REPLACE_DOWN):
             raise SlurmError(ErrorCode.INVALID_NODE)
         check_overlap(core, new, now)
@@ -345,6 +353,7 @@ def _choose(core: Core, new: Reservation, changes: dict[str, str], now: float) -
         raise SlurmError(ErrorCode.NODES_BUSY)
     if wants_cores:
         _take_some_cores(core, new, partition, counts, core_counts, now)
+        _check_people(core, new)
         return
     for count in counts:
         new.nodes |= some_nodes(core, new, partition, count, now, new.nodes)
@@ -435,33 +444,37 @@ def _take_some_cores(
 
 
 def _update(core: Core, reservation: Reservation, changes: dict[str, str], now: float) -> None:
-    """All changes or none: they are made to a copy."""
+    """All changes or none, but for the longest delay: they are made to a copy."""
+    if "corecnt" in changes:
+        raise SlurmError(ErrorCode.CORES_ARE_FIXED)
+    if "maxstartdelay" in changes:
+        reservation.max_start_delay_s = parse_limit(changes["maxstartdelay"]) or None
+        core.journal.reservation(reservation.name)
     new = copy(reservation)
     if "flags" in changes or "flags+" in changes or "flags-" in changes:
         _update_flags(new, changes)
-    _set_people(core, new, changes)
-    if not (new.users or new.groups or new.accounts):
-        raise SlurmError(ErrorCode.RESERVATION_WITHOUT_USERS)
+    _set_partition(core, new, changes)
     _set_texts(core, new, changes, now)
     if "features" in changes and changes["features"] != new.features:
         raise SlurmError(ErrorCode.NOT_SUPPORTED)
-    _check_people(core, new)
+    _set_people(core, new, changes)
+    if not (new.users or new.groups or new.accounts):
+        raise SlurmError(ErrorCode.RESERVATION_WITHOUT_USERS)
+    if new.users and new.groups:
+        raise SlurmError(ErrorCode.USERS_OR_GROUPS)
     _update_times(new, changes, now)
     if "skip" in changes and not skip(new):
         raise SlurmError(ErrorCode.NOT_SKIPPABLE)
-    if new.cores is not None and (
-        "corecnt" in changes or "nodecnt" in changes or "nodes" in changes
-    ):
-        raise SlurmError(ErrorCode.CORES_ARE_FIXED)
-    if "corecnt" in changes:
+    if new.cores is not None and ("nodecnt" in changes or "nodes" in changes):
         raise SlurmError(ErrorCode.CORES_ARE_FIXED)
     if changes.get("nodes"):
         if new.flags & (REPLACE | REPLACE_DOWN):
             raise SlurmError(ErrorCode.NOT_SUPPORTED)
         _take_named(core, new, changes["nodes"])
-    elif changes.get("nodecnt"):
+    _check_people(core, new)
+    if changes.get("nodecnt") and not changes.get("nodes"):
         _resize(core, new, sum(_node_counts(changes["nodecnt"])), now)
-    elif "nodes" in changes:
+    elif "nodes" in changes and not changes["nodes"]:
         new.flags &= ~SPEC_NODES
     if not new.nodes and (changes.get("nodes") or changes.get("nodecnt")):
         raise SlurmError(ErrorCode.INVALID_RESERVATION)
