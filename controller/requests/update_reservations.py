@@ -472,10 +472,13 @@ def _update(core: Core, reservation: Reservation, changes: dict[str, str], now: 
             raise SlurmError(ErrorCode.NOT_SUPPORTED)
         _take_named(core, new, changes["nodes"])
     _check_people(core, new)
-    if changes.get("nodecnt") and not changes.get("nodes"):
-        _resize(core, new, sum(_node_counts(changes["nodecnt"])), now)
-    elif "nodes" in changes and not changes["nodes"]:
+    count = sum(_node_counts(changes["nodecnt"])) if changes.get("nodecnt") else None
+    if "nodes" in changes and not changes["nodes"]:  # as many, whichever
         new.flags &= ~SPEC_NODES
+        count = count or new.nodes.bit_count()
+        new.nodes = 0
+    if count is not None:
+        _resize(core, new, count, now)
     if not new.nodes and (changes.get("nodes") or changes.get("nodecnt")):
         raise SlurmError(ErrorCode.INVALID_RESERVATION)
     if new.nodes and new.cores is None:
@@ -548,6 +551,7 @@ def _resize(core: Core, new: Reservation, count: int, now: float) -> None:
         core.tables.partitions[new.partition] if new.partition else find_partitions(core, "")[0]
     )
     have = new.nodes.bit_count()
+    new.flags &= ~(ALL_NODES | PART_NODES)
     if count < have:
         busy = new.nodes & ~core.tables.nodes.idle_nodes
         idle = new.nodes & ~busy
