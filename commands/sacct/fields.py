@@ -441,15 +441,19 @@ def lines(
         return [delimiter.join(texts) + end for texts in [*heads, *table]]
     found = []
     if header:
-        found.append("".join([_placed(field.name[: abs(field.width)], field) for field in fields]))
+        found.append("".join([_padded(field.name[: abs(field.width)], field) for field in fields]))
         found.append("".join(["-" * abs(field.width) + " " for field in fields]))
     return found + [
-        "".join([_placed(text, field) for text, field in zip(texts, fields, strict=True)])
+        "".join(
+            [
+                _padded(field.fit(text, abs(field.width)), field)
+                for text, field in zip(texts, fields, strict=True)
+            ]
+        )
         for texts in table
     ]
 
 
-def _placed(text: str, field: "Field") -> str:
+def _padded(text: str, field: "Field") -> str:
     size = abs(field.width)
-    text = field.fit(text, size)
     return (text.ljust(size) if field.width < 0 else text.rjust(size)) + " "

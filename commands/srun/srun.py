@@ -408,7 +408,8 @@ def _by_group(
                 raise StepError
             taken.add(group)
             part = Settings(arguments, context, _as_group(context.environ, group), before)
-            fit_nodes(part, context, inside=True, quiet=True)  # said of the part as a whole
+            # of nodes on the line it has been said of the part as a whole
+            fit_nodes(part, context, inside=True, quiet="nodes" in part.on_line)
             drop_contrary_tasks(part, context)
             parts.append((part, whole.components[group]))
         before = settings

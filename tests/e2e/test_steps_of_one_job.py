@@ -72,13 +72,13 @@ def test_an_epilog_of_the_user_is_killed_and_one_of_the_site_ends_with_its_step(
 
 def test_programs_beside_each_other_have_nodes_of_their_own(cluster):
     line = (
-        "srun -l -N1 -n1 echo A : -N1 -n1 sh -c 'echo B; exit 7'; echo rc $?; srun echo A "
+        "srun -l -N1 -n1 echo A : -N1 -n1 sh -c 'echo B; exit 7'; echo rc $?; srun -N2 echo A "
         ": echo B; echo rc $?"
     )
     result = cluster.run("salloc", "-N2", "sh", "-c", line)
     assert sorted(result.stdout.splitlines()) == ["0: A", "1: B", "rc 1", "rc 7"]
     assert (
-        "srun: error: Allocation failure of 2 nodes: job size of 2, already allocated 2 "
+        "srun: error: Allocation failure of 1 nodes: job size of 2, already allocated 2 "
         "nodes to previous components." in result.stderr
     )
 
