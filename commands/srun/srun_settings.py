@@ -220,7 +220,7 @@ class Settings:
 
 
 def check_groups(arguments: list[str]) -> None:
-    """Look at --het-group, which comes before all others and whatever is wrong with them.
+    """Look at the last --het-group, which comes before all others and whatever is wrong with them.
 
     Raises:
         BadOptionError: it names none.
@@ -229,9 +229,8 @@ def check_groups(arguments: list[str]) -> None:
         given, _ = OPTIONS.parse(arguments, permute=False)
     except OptionError as error:
         given = error.given
-    for option, value in given:
-        if option.dest == "het_group":
-            het_groups(value or "")
+    if groups := [value or "" for option, value in given if option.dest == "het_group"]:
+        het_groups(groups[-1])
 
 
 def look_and_say(context: Context) -> "Callable[[Option, str | None], None]":

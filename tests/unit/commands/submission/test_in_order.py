@@ -22,6 +22,7 @@ def _typed(line: str) -> Outcome:
         ("salloc --kill-command=x --nosuch", "Invalid --kill-command specification"),
         ("srun --nosuch -n x true", "unrecognized option '--nosuch'"),
         ("srun -n x --het-group=200 --nosuch true", "Invalid --het-group value: 200"),
+        ("srun --het-group=200 --het-group=0 --nosuch true", "unrecognized option '--nosuch'"),
         ("sbatch -n x --wrap=true script", 'Invalid numeric value "x" for --ntasks.'),
         ("sbatch -n x --version", 'Invalid numeric value "x" for --ntasks.'),
     ],
