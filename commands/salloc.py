@@ -22,7 +22,7 @@ from understudy.commands.submission.allocation import (
 )
 from understudy.commands.submission.export import submitter
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
-from understudy.commands.submission.in_order import read_line
+from understudy.commands.submission.in_order import goes_on, read_part
 from understudy.commands.submission.job import BadOptionError, Job
 from understudy.commands.submission.option_table import KEPT
 from understudy.commands.submission.options import apply
@@ -52,6 +52,10 @@ from understudy.model.environment import (
     of_components,
     told,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from understudy.commands.submission.in_order import Line
 
 OPTIONS = table(
     "SALLOC_",
@@ -143,54 +147,26 @@ def salloc(arguments: list[str], context: Context) -> int:
 
 
 def _salloc(arguments: list[str], context: Context) -> int:
-    trial = Job(time.time())
-    line = read_line(
-        OPTIONS,
-        arguments,
-        USAGE,
-        lambda option, value: _look(trial, option, value, context),
-        context,
-    )
-    if line is None:
-        return 0
-    given, operands = line
-    further = []
+    given: list[tuple[Option, str | None]] = []
+    jobs: list[Job] = []
+    operands = [":", *arguments]
     while operands[:1] == [":"]:
-        more, operands = OPTIONS.parse(operands[1:], permute=False)
-        further.append(more)
-    names = {option.dest for option, _ in given}
-    if not variables_agree(context.environ, "SALLOC_", context):
-        return 1
-    environment = without_contrary(OPTIONS.from_environment(context.environ), given)
-    settings = [*environment, *given]
-    own = {option.dest: value for option, value in settings if option.dest in _OWN}
-    job = _component(settings, context)
-    if "gres_help" in job.flags:
-        context.print(gres_help(context))
-        return 0
-    if not (options_agree(names, context) and ignore_specialised(job, context)):
-        return 1
-    if not _is_sound(job, context):
-        return 1
-    if times := loudness(settings, context.environ, "SALLOC_DEBUG"):
-        from understudy.commands.submission.verbose import say_options
-
-        say_options(settings, job, times, context)
-    kill_signal = _kill_signal(own, has_command=bool(operands))
+        line = read_part(OPTIONS, operands[1:], len(jobs))
+        operands = line[1]
+        code = _read_component(line, given, jobs, context)
+        if code is not None:
+            return code
+    job, *others = jobs
+    own = {option.dest: value for option, value in given if option.dest in _OWN}
     immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
+    kill_signal = _kill_signal(own, has_command=bool(operands))
     quiet = "quiet" in own
-    fit_nodes(job, context)
-    refuse_no_tasks(job)
-    check_x11(own, context.environ)
     if context.refuses_clusters(
-        next((value for option, value in reversed(settings) if option.dest == "clusters"), None)
+        next((value for option, value in reversed(given) if option.dest == "clusters"), None)
     ):
         return 1
-    if refuses_gres(job, context):
-        return 1
-    others = _others(environment, given, further, context)
     folder = job.spec.pop("work_dir", os.getcwd())  # the command's; the job's is where we are
-    for each in (job, *others):
+    for each in jobs:
         each.spec.pop("work_dir", None)
         complete(each, "", arguments, context, "no-shell" if "no_shell" in own else "interactive")
     granted = _allocate(job, others, immediate, context, quiet=quiet)
@@ -210,28 +186,51 @@ def _salloc(arguments: list[str], context: Context) -> int:
     return _run(command, granted, context, job, folder, kill_signal=kill_signal, quiet=quiet)
 
 
+def _read_component(
+    line: "Line", given: "list[tuple[Option, str | None]]", jobs: list[Job], context: Context
+) -> int | None:
+    """Look at one component's part of the line, and put what it asks for with the others'. `given`
+    gets the options, of the environment, too. Returns the exit code where that ends the command.
+    """
+    trial = Job(time.time())
+    if not goes_on(
+        OPTIONS, line, USAGE, lambda option, value: _look(trial, option, value, context), context
+    ):
+        return 0
+    own, *_ = line
+    if not variables_agree(context.environ, "SALLOC_", context):
+        return 1
+    environment = without_contrary(OPTIONS.from_environment(context.environ), own)
+    kept = [each for each in given if each[0].dest in KEPT]
+    settings = [*environment, *kept, *own]
+    given += [*environment, *own] if not jobs else own
+    job = _component(settings, context)
+    if "gres_help" in job.flags:
+        context.print(gres_help(context))
+        return 0
+    if not options_agree({option.dest for option, _ in own}, context):
+        return 1
+    if not (ignore_specialised(job, context) and _is_sound(job, context)):
+        return 1
+    if times := loudness(given, context.environ, "SALLOC_DEBUG"):
+        from understudy.commands.submission.verbose import say_options
+
+        say_options(settings, job, times, context)
+    fit_nodes(job, context)
+    refuse_no_tasks(job)
+    check_x11({option.dest: value or "" for option, value in settings}, context.environ)
+    if refuses_gres(job, context):
+        return 1
+    jobs.append(job)
+    return None
+
+
 def _component(given: list[tuple[Option, str | None]], context: Context) -> Job:
     """What the options ask for that are not salloc's own."""
     job = Job(time.time())
     for option, value in given:
         _look(job, option, value, context)
     return job
-
-
-def _others(
-    environment: list[tuple[Option, str | None]],
-    given: list[tuple[Option, str | None]],
-    further: list[list[tuple[Option, str | None]]],
-    context: Context,
-) -> list[Job]:
-    """The components behind the first, which keep some of its options."""
-    others = []
-    kept = [each for each in given if each[0].dest in KEPT]
-    for more in further:
-        others.append(_component([*environment, *kept, *more], context))
-        heed_hint(others[-1])
-        kept += [each for each in more if each[0].dest in KEPT]
-    return others
 
 
 def _look(job: Job, option: Option, value: str | None, context: Context) -> None:

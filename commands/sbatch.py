@@ -8,7 +8,6 @@ import time
 
 from understudy.commands.shared.client import RefusedError, pack_named
 from understudy.commands.shared.context import Caller, Context, run
-from understudy.commands.shared.options import OptionError
 from understudy.commands.submission.batch_script import ScriptError, directives, read_script
 from understudy.commands.submission.export import exported, limits, submitter
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from understudy.commands.shared.client import Client
-    from understudy.commands.shared.options import Option
+    from understudy.commands.shared.options import Option, OptionError
 
     Given: TypeAlias = list[tuple[Option, str | None]]
 
@@ -64,12 +63,11 @@ def sbatch(arguments: list[str], context: Context) -> int:
 
 
 def _submit(arguments: list[str], context: Context) -> int:
-    try:
-        line, operands = _read_line(arguments)
-    except OptionError as error:  # a wrong value before it comes first
-        if _try([error.given], context):
+    line, operands, refused = _read_line(arguments)
+    if refused is not None:  # a wrong value before it comes first
+        if _try(line, context):
             return 0
-        raise
+        raise refused
     given = [each for group in line for each in group]
     if (code := _answer(line, given, operands, context)) is not None:
         return code
@@ -218,16 +216,16 @@ def _send(jobs: list[Job], script: str, client: "Client", context: Context) -> i
     return 0
 
 
-def _read_line(arguments: list[str]) -> "tuple[list[Given], list[str]]":
-    """The options of each component (`:` parts those of a heterogeneous job), and the script with
-    its arguments.
+def _read_line(arguments: list[str]) -> "tuple[list[Given], list[str], OptionError | None]":
+    """The options of each component (`:` parts those of a heterogeneous job), the script with its
+    arguments, and how the line is refused.
     """
     groups: list[Given] = []
-    operands = [":", *arguments]
+    operands, refused = [":", *arguments], None
     while operands[:1] == [":"]:
-        given, operands = OPTIONS.parse(operands[1:], permute=False)
+        given, operands, refused = OPTIONS.read(operands[1:], permute=False)
         groups.append(given)
-    return groups, operands
+    return groups, operands, refused
 
 
 def _in_script(script: str, where: str, given: "Given", context: Context) -> "list[Given]":

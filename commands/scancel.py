@@ -9,7 +9,6 @@ from understudy.commands.shared.options import (
     NONE,
     REQUIRED,
     Option,
-    OptionError,
     OptionTable,
     last_values,
 )
@@ -113,12 +112,11 @@ def scancel(arguments: list[str], context: Context) -> int:
         environment = _environment(context)
     except _RefusedLineError:
         return 1
-    try:
-        given, operands = OPTIONS.parse(arguments)
-    except OptionError as error:
-        if _has_wrong_value(error.given, context):
+    given, operands, refused = OPTIONS.read(arguments)
+    if refused is not None:
+        if _has_wrong_value(given, context):
             return 1
-        raise
+        raise refused
     line = _line(given)
     if context.tells(OPTIONS, line, USAGE):
         return 0

@@ -9,7 +9,6 @@ from understudy.commands.shared.options import (
     NONE,
     REQUIRED,
     Option,
-    OptionError,
     OptionTable,
     last_values,
     let_last_parsable_count,
@@ -136,13 +135,12 @@ _COLUMNS = [
 
 def sshare(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
-    try:
-        given, _ = OPTIONS.parse(arguments)  # words mean nothing
-    except OptionError as error:
-        code = _read_in_order(error.given, context)
+    given, _, refused = OPTIONS.read(arguments)  # words mean nothing
+    if refused is not None:
+        code = _read_in_order(given, context)
         if code is not None:
             return code
-        raise
+        raise refused
     options = last_values([*OPTIONS.from_environment(context.environ), *given])
     let_last_parsable_count(given, options)
     _last_of_users(given, options)

@@ -6,7 +6,6 @@ from understudy.commands.shared.options import (
     NONE,
     REQUIRED,
     Option,
-    OptionError,
     OptionTable,
     last_values,
     let_last_parsable_count,
@@ -204,16 +203,13 @@ _USAGE = "Usage: sstat [options] -j <job(.stepid)>\n\tUse --help for help"
 
 def sstat(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
-    try:
-        given, operands = OPTIONS.parse(arguments)
-    except OptionError as error:  # without a word of --help
-        code = _read_in_order(error.given, context)
-        if code is None:
-            context.complain(f"sstat: {error}")
-        return 1 if code is None else code
+    given, operands, refused = OPTIONS.read(arguments)
     code = _read_in_order(given, context)
     if code is not None:
         return code
+    if refused is not None:  # without a word of --help
+        context.complain(f"sstat: {refused}")
+        return 1
     options = last_values(given)
     let_last_parsable_count(given, options)
     lists = [value or "" for option, value in given if option.dest == "jobs"]

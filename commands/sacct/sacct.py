@@ -26,7 +26,6 @@ from understudy.commands.shared.options import (
     OPTIONAL,
     REQUIRED,
     Option,
-    OptionError,
     OptionTable,
     last_values,
     let_last_parsable_count,
@@ -201,11 +200,7 @@ _STEP_COLUMNS = [
 
 def sacct(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
-    refused: OptionError | None = None
-    try:
-        given, words = OPTIONS.parse(arguments)
-    except OptionError as error:
-        given, words, refused = error.given, [], error
+    given, words, refused = OPTIONS.read(arguments)
     try:
         ends = read_in_order(given, context)
     except BadRequestError:

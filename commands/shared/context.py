@@ -186,9 +186,8 @@ def guarded(
     try:
         return command(arguments, context)
     except OptionError as error:
-        context.complain(
-            f'{context.program}: {error}\nTry "{context.program} --help" for more information'
-        )
+        context.complain(f"{error.program or context.program}: {error}")
+        context.complain(f'Try "{context.program} --help" for more information')
         return usage_exit
     except NoClusterError as error:
         context.error(str(error))

@@ -4,8 +4,6 @@ read, and may end the command.
 Place: commands alone.
 """
 
-from understudy.commands.shared.options import OptionError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,12 +37,7 @@ def read_in_order(
     named = [value for each, value in table.from_environment(context.environ) if _is_cluster(each)]
     if named and context.refuses_clusters(named[0], "SLURM_CLUSTERS"):
         raise EndedError
-    refused = None
-    operands: list[str] = []
-    try:
-        given, operands = table.parse(arguments)
-    except OptionError as error:
-        given, refused = error.given, error
+    given, operands, refused = table.read(arguments)
     for option, value in given:
         if context.tells(table, {option.dest}, usage):
             raise EndedError(0)

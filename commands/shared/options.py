@@ -15,11 +15,11 @@ NONE, REQUIRED, OPTIONAL = 0, 1, 2
 
 
 class OptionError(Exception):
-    """A command line that getopt_long would refuse. The text has the program's name in front when
-    printed. `given`: the options before, which have been read by then.
+    """A command line that getopt_long would refuse. The text has a name in front when printed: the
+    program's, or that of the part of the line which getopt_long read.
     """
 
-    given: "list[tuple[Option, str | None]]" = []  # noqa: RUF012
+    program = ""
 
 
 class Option:
@@ -87,12 +87,22 @@ class OptionTable:
         Raises:
             OptionError: as getopt_long refuses.
         """
+        given, operands, refused = self.read(arguments, permute=permute)
+        if refused is not None:
+            raise refused
+        return given, operands
+
+    def read(
+        self, arguments: "Sequence[str]", *, permute: bool = True
+    ) -> "tuple[list[tuple[Option, str | None]], list[str], OptionError | None]":
+        """As `parse`, for who looks at options where they stand: how getopt_long refuses comes
+        third, with the options before it, and no operands.
+        """
         given: list[tuple[Option, str | None]] = []
         try:
-            return given, self._parse(arguments, given, permute=permute)
+            return given, self._parse(arguments, given, permute=permute), None
         except OptionError as error:
-            error.given = given
-            raise
+            return given, [], error
 
     def _parse(
         self, arguments: "Sequence[str]", given: "list[tuple[Option, str | None]]", *, permute: bool

@@ -11,7 +11,6 @@ from understudy.commands.shared.options import (
     NONE,
     REQUIRED,
     Option,
-    OptionError,
     OptionTable,
     last_values,
     let_last_parsable_count,
@@ -251,11 +250,10 @@ def _fit(text: str, width: int) -> str:
 def sreport(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
     session = _Session(context, {})
-    try:
-        given, words = OPTIONS.parse(arguments)
-    except OptionError as error:
-        if _read_in_order(session, error.given) is None:
-            raise
+    given, words, refused = OPTIONS.read(arguments)
+    if refused is not None:
+        if _read_in_order(session, given) is None:
+            raise refused
         return 0
     session.options |= {
         name: value for name, value in last_values(given).items() if name not in {"time", "sort"}

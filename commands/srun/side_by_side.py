@@ -9,8 +9,6 @@ from understudy.commands.srun.srun_settings import (
     Settings,
     StepError,
     drop_contrary_tasks,
-    fit_nodes,
-    of_parts,
 )
 from understudy.commands.submission.allocation import Allocation
 from understudy.model.hostlist import compress, expand
@@ -22,26 +20,17 @@ if TYPE_CHECKING:
     from understudy.commands.submission.job import Job
 
 
-def side_by_side(
-    settings: Settings, others: list[list[str]], whole: Allocation, context: Context
-) -> "list[Any]":
+def side_by_side(parts: list[Settings], whole: Allocation, context: Context) -> "list[Any]":
     """Several programs in an ordinary job are one step, in which each has nodes of its own: which
-    tasks run which. Changes the step's settings.
+    tasks run which. Changes the first part's settings, which are the step's.
     """
     held = expand(whole.environment.get("SLURM_JOB_NODELIST", ""))
     cpus = dict(
         zip(held, counts(whole.environment.get("SLURM_JOB_CPUS_PER_NODE", "")), strict=False)
     )
-    parts, nodes = [settings], list[str]()
+    nodes = list[str]()
     programs: list[Any] = []
-    for arguments in others:
-        parts.append(Settings(arguments, context, of_parts(context.environ), parts[-1]))
-        if not fit_nodes(parts[-1], context):
-            raise StepError
     for part in parts:
-        if not part.command:
-            context.fatal("No command given to execute.")
-            raise StepError
         drop_contrary_tasks(part, context)
         own, tasks = nodes_of(part.job, held, nodes, context, whole.job_id)
         if tasks * int(part.job.spec.get("cpus_per_task") or 1) > sum(
@@ -57,9 +46,10 @@ def side_by_side(
             nodes += [name] * (tasks // len(own) + (place < tasks % len(own)))
         programs.append((list(range(first, len(nodes))), part.command))
     used = len(dict.fromkeys(nodes))
-    settings.job.spec |= {"num_tasks": len(nodes), "min_nodes": used, "max_nodes": used}
-    settings.job.spec |= {"required_nodes": ",".join(nodes), "distribution": "arbitrary"}
-    settings.job.spec.pop("excluded_nodes", None)
+    spec = parts[0].job.spec
+    spec |= {"num_tasks": len(nodes), "min_nodes": used, "max_nodes": used}
+    spec |= {"required_nodes": ",".join(nodes), "distribution": "arbitrary"}
+    spec.pop("excluded_nodes", None)
     return programs
 
 

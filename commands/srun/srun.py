@@ -32,7 +32,7 @@ from understudy.commands.submission.allocation import (
     release,
 )
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
-from understudy.commands.submission.in_order import read_line
+from understudy.commands.submission.in_order import goes_on, read_part
 from understudy.commands.submission.job import BadOptionError, Job
 from understudy.commands.submission.options import check_limits
 from understudy.commands.submission.shape import (
@@ -72,51 +72,80 @@ def srun(arguments: list[str], context: Context) -> int:
 def _srun(whole: list[str], context: Context) -> int:
     if not variables_agree(context.environ, "SLURM_", context):
         return 1
-    first, *_ = segments(whole)
-    check_groups(first)
-    if read_line(OPTIONS, first, USAGE, look_and_say(context), context) is None:
-        return 0
-    arguments, *others = _with_commands(segments(whole))
-    environ = of_parts(context.environ) if others else context.environ
-    settings = Settings(arguments, context, environ, is_first=True)
+    parts: list[Settings] = []
+    texts: list[str] = []
+    lines = segments(whole)
+    for place, words in enumerate(lines):
+        code = _read_part(words, len(lines) - place - 1, parts, texts, context)
+        if code is not None:
+            return code
+    settings = parts[0]
     own = settings.own
-    if "mpi" in own:
-        from understudy.commands.srun.mpi_types import says_list
-
-        if says_list(own["mpi"], context):
-            return 0
-    if "gres_help" in settings.job.flags:
-        context.print(gres_help(context))
-        return 0
-    if not settings.command and "test_only" not in own:
-        context.fatal("No command given to execute.")
-        return 1
-    programs_text = ""
-    if "multi_prog" in own:
-        from understudy.commands.srun.multi_prog import read_file
-
-        programs_text = read_file(settings.command[0], context)
-    if not _is_sound(settings, context, is_one_of_several=bool(others)):
+    for part in parts:
+        if not part.command:  # it runs the last one's
+            part.command = parts[-1].command
+            part.arguments = [*part.arguments, *part.command]
+        check_limits(part.own.get("propagate") or "")
+    clusters = [value for option, value in settings.given if option.dest == "clusters"]
+    if context.refuses_clusters(clusters[-1] if clusters else None):
         return 1
     name = os.path.basename(settings.command[0]) if settings.command else ""
-    if "test_only" in own:
-        return _test(settings, name, context)
-    parts = [settings]
-    for each in others if not settings.job_id else ():
-        parts.append(Settings(each, context, before=parts[-1]))
-        _say_options(parts[-1], settings.verbose, context)
+    if _is_test(parts):
+        return max(_test(part, name, context) for part in parts)
     programs: list[Any] = []
     if "multi_prog" in own:
         from understudy.commands.srun.multi_prog import read_programs
 
-        programs = read_programs(settings, programs_text, context)
+        programs = read_programs(settings, texts[0], context)
     if "no_allocate" in own:
         from understudy.commands.srun.no_allocate import run_without_job
 
         return run_without_job(settings, name, programs, context)
     if settings.job_id:
-        return _inside(settings, others, name, programs, context)
-    return _outside(settings, parts[1:], name, programs, context)
+        return _inside(parts, name, programs, context)
+    return _outside(parts, name, programs, context)
+
+
+def _read_part(
+    words: list[str], behind: int, parts: list[Settings], texts: list[str], context: Context
+) -> int | None:
+    """Read and look at the next part of the line, with so many behind it, as far as it can be known
+    by itself, and put it with the others; the file that it runs programs of into `texts`. Returns
+    the exit code where that ends the command.
+    """
+    line = read_part(OPTIONS, words, len(parts))
+    check_groups(line[0])
+    if not goes_on(OPTIONS, line, USAGE, look_and_say(context), context):
+        return 0
+    environ = of_parts(context.environ) if parts or behind else context.environ
+    settings = Settings(words, context, environ, parts[-1] if parts else None, is_new=True)
+    own = settings.own
+    if "mpi" in own and not parts:
+        from understudy.commands.srun.mpi_types import says_list
+
+        if says_list(own["mpi"], context):
+            return 0
+    elif "mpi" in settings.on_line:
+        context.error("--mpi is only supported in the first heterogeneous component")
+        return 1
+    if "gres_help" in settings.job.flags:
+        context.print(gres_help(context))
+        return 0
+    if not (settings.command or behind or _is_test([*parts, settings])):
+        context.fatal("No command given to execute.")
+        return 1
+    if "multi_prog" in own and settings.command:
+        from understudy.commands.srun.multi_prog import read_file
+
+        texts.append(read_file(settings.command[0], context))
+    if not _is_sound(settings, context, is_first=not parts, is_last=not behind):
+        return 1
+    parts.append(settings)
+    return None
+
+
+def _is_test(parts: list[Settings]) -> bool:
+    return any("test_only" in part.own for part in parts)
 
 
 def _say_options(settings: Settings, times: int, context: Context) -> None:
@@ -141,10 +170,11 @@ def _binding_is_sound(settings: Settings, context: Context) -> bool:
     return True
 
 
-def _is_sound(settings: Settings, context: Context, *, is_one_of_several: bool) -> bool:
-    """Whether what was asked for can be meant; else that is said. Settles what follows of it."""
+def _is_sound(settings: Settings, context: Context, *, is_first: bool, is_last: bool) -> bool:
+    """Whether what a part asks for can be meant; else that is said. Settles what follows of it."""
     own, job = settings.own, settings.job
-    if settings.command and not ignore_specialised(job, context):
+    runs = bool(settings.command) or not is_last
+    if runs and not ignore_specialised(job, context):
         return False
     if notice := debug_notice(own["slurmd_debug"]) if "slurmd_debug" in own else "":
         context.complain(f"srun: {notice}")
@@ -159,9 +189,9 @@ def _is_sound(settings: Settings, context: Context, *, is_one_of_several: bool) 
         context.error("--exclusive and --overlap are mutually exclusive")
         is_sound = False
     read_node_file(job)
-    inside = bool(settings.job_id) and not is_one_of_several
+    inside = bool(settings.job_id) and is_first and is_last
     is_sound = fit_nodes(settings, context, inside=inside) and is_sound
-    if "mpi" in own:
+    if "mpi" in own and is_first:
         from understudy.commands.srun.mpi_types import check
 
         check(own["mpi"], context)
@@ -170,11 +200,9 @@ def _is_sound(settings: Settings, context: Context, *, is_one_of_several: bool) 
         return False
     job.note(NO_NODES, "extra_node_info", is_so=False)
     refuse_no_tasks(job)
-    if settings.command:
+    if runs:
         _say_options(settings, settings.verbose, context)
-    check_limits(own.get("propagate") or "")
-    clusters = [value for option, value in settings.given if option.dest == "clusters"]
-    return not context.refuses_clusters(clusters[-1] if clusters else None)
+    return True
 
 
 def _nodes_agree(own: "Mapping[str, str]", job: "Job", context: Context) -> bool:
@@ -239,20 +267,9 @@ def segments(arguments: list[str]) -> list[list[str]]:
     return found
 
 
-def _with_commands(parts: list[list[str]]) -> list[list[str]]:
-    """A part that names no command runs the last one's."""
-    *before, last = parts
-    _, command = OPTIONS.parse(last, permute=False) if before else ([], [])
-    return [
-        *(part if OPTIONS.parse(part, permute=False)[1] else [*part, *command] for part in before),
-        last,
-    ]
-
-
-def _outside(
-    settings: Settings, others: list[Settings], name: str, programs: "list[Any]", context: Context
-) -> int:
+def _outside(components: list[Settings], name: str, programs: "list[Any]", context: Context) -> int:
     """Get resources, run the step, give them back."""
+    settings, *others = components
     if settings.relative is not None:
         context.fatal("--relative option invalid for job allocation request")
         return 1
@@ -260,12 +277,7 @@ def _outside(
     if refuses_gres(job, context):
         return 1
     check_whole(job)
-    for each in (settings, *others):
-        if not each.command:
-            context.fatal("No command given to execute.")
-            return 1
-        if each is not settings and not fit_nodes(each, context):
-            return 1
+    for each in components:
         drop_contrary_tasks(each, context)
         complete(
             each.job, each.command[0], each.arguments, context, os.path.basename(each.command[0])
@@ -300,7 +312,7 @@ def _outside(
         from understudy.commands.srun.launch import run as run_step
         from understudy.commands.srun.step import Step
 
-        parts = list(zip([settings, *others], allocation.components or [allocation], strict=True))
+        parts = list(zip(components, allocation.components or [allocation], strict=True))
         code, signal = run_step(Step(parts, allocation, programs, context, owns_job=True), name)
     except StepError:
         pass
@@ -334,10 +346,9 @@ def _is_ready(allocation: Allocation, context: Context) -> bool:
     return True
 
 
-def _inside(
-    settings: Settings, others: list[list[str]], name: str, programs: "list[Any]", context: Context
-) -> int:
+def _inside(wanted: list[Settings], name: str, programs: "list[Any]", context: Context) -> int:
     """Run the step in a job that is there."""
+    settings = wanted[0]
     try:
         allocation = of_answer(context.client.call("GetAllocation", settings.job_id))
     except RefusedError as error:
@@ -354,13 +365,13 @@ def _inside(
     if settings.groups is not None and not allocation.components:
         _refuse_groups(settings.groups, context)
     if allocation.components:
-        parts = _by_group(settings, others, allocation, context)
+        parts = _by_group(wanted, allocation, context)
     else:
         parts = [(settings, allocation)]
-        if others:
+        if len(wanted) > 1:
             from understudy.commands.srun.side_by_side import side_by_side
 
-            programs = side_by_side(settings, others, allocation, context)
+            programs = side_by_side(wanted, allocation, context)
         else:
             drop_contrary_tasks(settings, context)
     from understudy.commands.srun.launch import run as run_step
@@ -371,7 +382,7 @@ def _inside(
 
 
 def _by_group(
-    settings: Settings, others: list[list[str]], whole: Allocation, context: Context
+    asked: list[Settings], whole: Allocation, context: Context
 ) -> "list[tuple[Settings, Allocation]]":
     """The parts of a step in a heterogeneous job: the components that --het-group names, by default
     the one at the part's own place.
@@ -380,14 +391,7 @@ def _by_group(
     taken: set[int] = set()
     last = len(whole.components) - 1
     before: Settings | None = None
-    for place, arguments in enumerate((settings.arguments, *others)):
-        if place:
-            settings = Settings(arguments, context, before=before)
-            if not fit_nodes(settings, context, inside=True):
-                raise StepError
-        if not settings.command:
-            context.fatal("No command given to execute.")
-            raise StepError
+    for place, settings in enumerate(asked):
         wanted = settings.groups
         numbers = [place] if wanted is None else wanted
         for group in dict.fromkeys(numbers):
@@ -407,7 +411,7 @@ def _by_group(
                 context.fatal("Duplicate het groups in single srun not supported")
                 raise StepError
             taken.add(group)
-            part = Settings(arguments, context, _as_group(context.environ, group), before)
+            part = Settings(settings.arguments, context, _as_group(context.environ, group), before)
             # of nodes on the line it has been said of the part as a whole
             fit_nodes(part, context, inside=True, quiet="nodes" in part.on_line)
             drop_contrary_tasks(part, context)

@@ -221,7 +221,7 @@ HANDED_ON = frozenset(
             "propagate",
             "quiet",
         ),
-        *("task_epilog", "task_prolog", "unbuffered", "wait"),
+        *("task_epilog", "task_prolog", "unbuffered", "verbose", "wait"),
     )
 )
 # What is srun's own affair, and none of the job's.

@@ -7,7 +7,6 @@ import os
 import time
 
 from understudy.commands.shared.context import Context
-from understudy.commands.shared.options import OptionError
 from understudy.commands.srun.own_options import check_own, het_groups
 from understudy.commands.srun.srun_options import HANDED_ON, OPTIONS, OWN
 from understudy.commands.submission.allocation import immediate_s
@@ -26,7 +25,7 @@ from understudy.commands.submission.whole import wrong_counts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from understudy.commands.shared.options import Option
 
@@ -84,10 +83,10 @@ class Settings:
         environ: "Mapping[str, str] | None" = None,
         before: "Settings | None" = None,
         *,
-        is_first: bool = False,
+        is_new: bool = False,
     ) -> None:
-        """`before`: the part before this one, if it is one of several. `is_first`: nothing of the
-        command has been looked at, so that what is passed over is said, and `settle` is to come.
+        """`before`: the part before this one, if it is one of several. `is_new`: it has not been
+        looked at before, so that what is passed over is said, and `settle` is to come.
         """
         given, self.command = OPTIONS.parse(arguments, permute=False)
         self.arguments = arguments
@@ -114,7 +113,7 @@ class Settings:
                 self.groups = het_groups(value or "")
         for option, value in self.given:
             warning = look(self.job, option, value)
-            if is_first:
+            if is_new:
                 _say(warning, self.job, context)
             if option.dest in OWN:
                 self.own[option.dest] = value or ""
@@ -122,7 +121,7 @@ class Settings:
                 apply(self.job, option, value)
         own = self.own
         self.quiet = "quiet" in own
-        self.verbose = loudness(given, environ, "SLURM_DEBUG")
+        self.verbose = loudness([*taken_over, *given], environ, "SLURM_DEBUG")
         self.immediate = immediate_s(own["immediate"]) if "immediate" in own else 0
         self.wait_s = number("wait", own["wait"], 0) if own.get("wait") else None
         bad_exit = own.get("kill_on_bad_exit")
@@ -133,7 +132,7 @@ class Settings:
         if self.command and self.command[0].startswith("."):
             self.command[0] = f"{os.getcwd()}/{self.command[0]}"
         self._is_inside, self._environ = inside, environ
-        if not is_first:
+        if not is_new:
             self.settle()
 
     def settle(self) -> None:
@@ -219,16 +218,12 @@ class Settings:
         spec["required_nodes"] = ",".join(names[: spec["num_tasks"]])
 
 
-def check_groups(arguments: list[str]) -> None:
+def check_groups(given: "Sequence[tuple[Option, str | None]]") -> None:
     """Look at the last --het-group, which comes before all others and whatever is wrong with them.
 
     Raises:
         BadOptionError: it names none.
     """
-    try:
-        given, _ = OPTIONS.parse(arguments, permute=False)
-    except OptionError as error:
-        given = error.given
     if groups := [value or "" for option, value in given if option.dest == "het_group"]:
         het_groups(groups[-1])
 

@@ -1,47 +1,55 @@
-"""A command line of srun or salloc as getopt_long goes through it: what is wrong in an option, or
-answered by it, comes before what stands behind.
+"""A command line of srun, salloc or sbatch as getopt_long goes through it: what is wrong in an
+option, or answered by it, comes before what stands behind.
 
-Place: under srun and salloc.
+Place: under these three.
 """
 
-from understudy.commands.shared.options import OptionError
 from understudy.commands.submission.gres import gres_help
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeAlias
 
     from understudy.commands.shared.context import Context
-    from understudy.commands.shared.options import Option, OptionTable
+    from understudy.commands.shared.options import Option, OptionError, OptionTable
+
+    # the options with their values, the operands, and how getopt_long refuses
+    Line: TypeAlias = tuple[Sequence[tuple[Option, str | None]], list[str], OptionError | None]
 
 _ANSWERED = frozenset(("help", "usage", "version"))
 
 
-def read_line(
+def read_part(table: "OptionTable", words: "Sequence[str]", place: int) -> "Line":
+    """One component's options and what stands behind them, or how it is refused: of those behind
+    the first by the name of `:`, which getopt_long takes for the program.
+    """
+    line = table.read(words, permute=False)
+    if place and line[2] is not None:
+        line[2].program = ":"
+    return line
+
+
+def goes_on(
     table: "OptionTable",
-    arguments: "Sequence[str]",
+    line: "Line",
     usage: str,
     look: "Callable[[Option, str | None], None]",
     context: "Context",
-) -> "tuple[list[tuple[Option, str | None]], list[str]] | None":
-    """The options with their values, and the operands; None: the line asked for help, which it got.
-    `look` looks at one option; where the line is well and asks for nothing, none is looked at.
+) -> bool:
+    """Look at a line that the table has read. False: it asked for help, which it got. `look` looks
+    at one option; where the line is well and asks for nothing, none is looked at.
 
     Raises:
         OptionError: as getopt_long refuses.
         BadOptionError: of `look`.
     """
-    refused = None
-    operands: list[str] = []
-    try:
-        given, operands = table.parse(arguments, permute=False)
-    except OptionError as error:
-        given, refused = error.given, error
+    given, _, refused = line
     if refused is None and not any(asks(option, value) for option, value in given):
-        return given, operands
+        return True
     for option, value in given:
         if answers(option, value, table, usage, context):
-            return None
+            return False
         look(option, value)
     assert refused is not None
     raise refused
