@@ -59,7 +59,8 @@ def release(core: Core, job: Job, by_admin: bool, now: float) -> None:
     """Let a held job be started. It gets the priority of a new one."""
     if job.held_by in _BY_ADMIN and not by_admin:
         raise SlurmError(ErrorCode.ACCESS_DENIED)
-    job.forget_eligible_time(now)
+    if job.held_by:
+        job.forget_eligible_time(now)
     if not job.is_pending:
         if job.held_by:
             job.reason = "None"

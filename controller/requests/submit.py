@@ -22,6 +22,7 @@ from understudy.controller.jobs.take_in import (
 from understudy.controller.reservations.admission import earliest_start
 from understudy.controller.scheduling.api import Ask
 from understudy.controller.scheduling.slurm.main_pass import run_length
+from understudy.controller.tables.dependency import parse as parse_dependency
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.noted import NO_NODES
 from understudy.protocol.messages import SubmitJob, Submitted
@@ -72,6 +73,8 @@ def _test_components(core: Core, jobs: list[Job], now: float) -> Submitted:
     """--test-only of a heterogeneous job: from when on there are nodes for each component, all
     their processors, and the nodes.
     """
+    for job in jobs:
+        _check_dependency(core, job)
     first = min(core.take_job_id() for _ in jobs)
     start, taken = int(now), 0
     for job in jobs:
@@ -91,6 +94,16 @@ def _test_components(core: Core, jobs: list[Job], now: float) -> Submitted:
     return Submitted(
         first, f"Job {first} to start at {when} using {processors} processors on {where}"
     )
+
+
+def _check_dependency(core: Core, job: Job) -> None:
+    """Whether it could wait for what it asks for; jobs that there are not are none to wait for.
+
+    Raises:
+        SlurmError: it is no dependency.
+    """
+    if job.spec.dependency:
+        parse_dependency(job.spec.dependency, core.next_job_id, core.arrays)
 
 
 def _delay_s(core: Core, job: Job, partition: Partition) -> int:
@@ -119,6 +132,7 @@ def _test_only(core: Core, job: Job, now: float) -> Submitted:
     """What --test-only asks: when and where it would start. It uses up a job id, as Slurm's
     does.
     """
+    _check_dependency(core, job)
     job_id = core.take_job_id()
     for name in job.partitions:
         partition = core.tables.partitions[name]

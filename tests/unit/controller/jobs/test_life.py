@@ -453,6 +453,16 @@ def test_a_held_job_waits_for_release(h: Harness) -> None:
     assert job.is_running
 
 
+def test_a_job_that_nobody_holds_is_eligible_as_before_when_it_is_released(h: Harness) -> None:
+    job = h.submit()
+    since = job.eligible_time
+    h.run(10)
+    assert h.control("release", job) == 0
+    assert job.eligible_time == since is not None
+    h.control("hold", job)
+    assert job.eligible_time is None
+
+
 def test_a_job_that_could_never_run_is_held_until_somebody_releases_it(h: Harness) -> None:
     job = h.submit(begin_time=START + 50)
     Planning(h.core).explain(job, "BadConstraints")

@@ -497,6 +497,14 @@ def test_test_only_says_when_and_where_without_a_job(h: Harness) -> None:
     assert not h.core.tables.jobs
 
 
+def test_test_only_refuses_what_is_no_dependency(h: Harness) -> None:
+    for spec in (JobSpec(dependency="x"), JobSpec(dependency="afterok:7:x", min_nodes=2)):
+        assert h.ask(SubmitJob(spec, "x", test_only=True)).code == 2038
+        assert h.ask(SubmitJob(JobSpec(), "x", test_only=True, components=[spec])).code == 2038
+    waits = JobSpec(dependency="afterok:999")
+    assert isinstance(h.ask(SubmitJob(waits, "x", test_only=True)), Submitted), "no such job"
+
+
 def test_test_only_says_no_start_before_the_begin_time(h: Harness) -> None:
     begin = int(h.core.time.now()) + 86400
     answer = h.ask(SubmitJob(JobSpec(begin_time=begin), "x", test_only=True))
