@@ -582,6 +582,7 @@ class StepSpec(Message, frozen=True, tag=35):
     # what is shown of it besides: tres_per_node, tres_bind ..., as in model.records; empty: nothing
     # of generic resources
     asked: dict[str, str] = {}
+    ports: int = 0  # that each node is to keep
 
 
 BATCH_STEP: Final = -5

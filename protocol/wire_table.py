@@ -58,7 +58,7 @@ WIRE: dict[str, tuple[int, tuple[str, ...], tuple[object, ...]]] = {
     "AwaitStep": (39, ("job_id", "step_id"), ()),
     "GetAllocation": (33, ("job_id",), ()),
     "CompleteJob": (34, ("job_id", "exit_code", "exit_signal"), (0,)),
-    "StepSpec": (35, ("name", "min_nodes", "max_nodes", "num_tasks", "cpus_per_task", "ntasks_per_node", "nodes", "excluded_nodes", "relative", "distribution", "overlap", "exact", "overcommit", "mem_per_node_mb", "mem_per_cpu_mb", "time_limit_s", "submit_line", "host", "pid", "sends_output", "step_id", "gres", "tres_per_step", "tres_per_task", "asked"), ("", None, None, None, None, None, "", "", None, "", False, False, False, None, None, None, "", "", 0, True, None, None, "", "", {})),
+    "StepSpec": (35, ("name", "min_nodes", "max_nodes", "num_tasks", "cpus_per_task", "ntasks_per_node", "nodes", "excluded_nodes", "relative", "distribution", "overlap", "exact", "overcommit", "mem_per_node_mb", "mem_per_cpu_mb", "time_limit_s", "submit_line", "host", "pid", "sends_output", "step_id", "gres", "tres_per_step", "tres_per_task", "asked", "ports"), ("", None, None, None, None, None, "", "", None, "", False, False, False, None, None, None, "", "", 0, True, None, None, "", "", {}, 0)),
     "CreateStep": (36, ("job_id", "spec", "token"), ("",)),
     "StepCreated": (37, ("job_id", "restart", "step_id", "nodes", "tasks", "cpus", "credential", "daemons", "tree_width", "environment", "end_time", "kill_wait_s", "user", "end_time_of_step", "gpus", "mpi_default", "memory_mb"), (None, 30, "", None, [], "none", [])),
     "GetStep": (38, ("job_id", "step_id"), ()),

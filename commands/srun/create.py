@@ -68,7 +68,6 @@ def create_step(
         wanted["step_id"] = step_id
     if not owns_job:
         _check_counts(wanted, settings, allocation, context)
-    _check_ports(settings, allocation, context)
     before = {
         each: _signal.signal(each, _interrupted)
         for each in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP)
@@ -148,6 +147,8 @@ def _wanted(
         wanted["asked"] = asked
     if settings.relative is not None:
         wanted["relative"] = settings.relative
+    if ports := int(settings.own.get("resv_ports") or 0):
+        wanted["ports"] = ports
     if os.path.exists(wanted.get("nodes", "")) and "/" in wanted["nodes"]:
         wanted.pop("nodes")
     return wanted
@@ -159,19 +160,6 @@ class _InterruptedError(Exception):
 
 def _interrupted(number: int, _frame: object) -> None:
     raise _InterruptedError(number)
-
-
-def _check_ports(settings: "Settings", allocation: "Allocation", context: Context) -> None:
-    """MpiParams says which ports a step may reserve."""
-    if int(settings.own.get("resv_ports") or 0) < 1:
-        return
-    rows = context.client.query("config", ["name", "value"], {"name": ["MpiParams"]}).rows
-    if "ports=" not in (dict(rows).get("MpiParams") or ""):
-        context.error(
-            f"Unable to create step for job {allocation.job_id}: Requires more ports than can be "
-            "reserved"
-        )
-        raise StepError
 
 
 def _ask(

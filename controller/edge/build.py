@@ -214,6 +214,7 @@ def _for_jobs(settings: Settings, config: SlurmConfig) -> Settings:
         max_step_count=config.count("MaxStepCount"),
         max_tasks_per_node=config.count("MaxTasksPerNode"),
         mpi_default=config.text("MpiDefault") or "none",
+        mpi_ports=_ports(config.words("MpiParams")),
         kill_invalid_dependency="kill_invalid_depend"
         in {word.lower() for word in config.words("DependencyParameters")},
         max_depend_depth=_max_depend_depth(config.words("DependencyParameters")),
@@ -222,6 +223,14 @@ def _for_jobs(settings: Settings, config: SlurmConfig) -> Settings:
         users_may_top="enable_user_top"
         in {word.lower() for word in config.words("SchedulerParameters")},
     )
+
+
+def _ports(words: list[str]) -> int:
+    """How many `ports=FIRST-LAST` of MpiParams names."""
+    first, _, last = (
+        dict(word.partition("=")[::2] for word in words).get("ports", "").partition("-")
+    )
+    return int(last) - int(first) + 1 if first.isdecimal() and last.isdecimal() else 0
 
 
 def _for_nodes(settings: Settings, config: SlurmConfig) -> Settings:

@@ -73,6 +73,8 @@ def create_step(core: Core, message: CreateStep, sender: Sender) -> StepCreated:
     if leader.next_step_id >= core.settings.max_step_count:
         raise SlurmError(ErrorCode.TOO_MANY_STEPS)
     places = _places(core, job, spec)
+    if spec.ports > core.settings.mpi_ports:
+        raise SlurmError(ErrorCode.TOO_MANY_PORTS)
     nodes = 0
     for place in places:
         nodes |= 1 << place.node

@@ -101,6 +101,7 @@ class Settings:
     max_step_count: int = 40_000
     max_tasks_per_node: int = 512
     mpi_default: str = "none"
+    mpi_ports: int = 0  # that a step may keep (MpiParams)
     kill_invalid_dependency: bool = False
     max_depend_depth: int = MAX_DEPEND_DEPTH
     requeue_exit_codes: frozenset[int] = frozenset()

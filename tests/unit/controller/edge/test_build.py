@@ -24,6 +24,7 @@ DependencyParameters=kill_invalid_depend,max_depend_depth=25
 RequeueExit=3,7-9
 Licenses=matlab:4,idl
 ReturnToService=1
+MpiParams=ports=12000-12002,disable_slurm_hydra_bootstrap
 NodeName=DEFAULT CPUs=4 RealMemory=8000
 NodeName=a[1-3] Feature=fast,ib Weight=5
 NodeName=b[1-2] Sockets=2 CoresPerSocket=2 ThreadsPerCore=2 CPUs=8 State=DRAIN Reason=new
@@ -113,6 +114,7 @@ def test_settings_have_the_units_that_the_controller_works_with() -> None:
     assert settings.max_depend_depth == 25
     assert settings.requeue_exit_codes == {3, 7, 8, 9}
     assert settings.licenses == {"matlab": 4, "idl": 1}
+    assert settings.mpi_ports == 3
     assert not settings.emulates_jobs
 
 

@@ -9,6 +9,7 @@ import pytest
 from controller_harness import OTHER, USER, FakeSender, Harness
 
 from understudy.controller.later import Later
+from understudy.controller.tables.settings import Settings
 from understudy.controller.tables.step import Step
 from understudy.model.states import JobState
 from understudy.protocol.messages import (
@@ -68,6 +69,14 @@ def test_a_step_is_laid_out_and_ends_when_all_nodes_say_so(harness: Harness) -> 
     step = harness.core.tables.jobs[job_id].steps[0]
     assert (step.state, step.exit_code) == (JobState.FAILED, 4)
     assert harness.core.tables.jobs[job_id].derived_exit_code == 4
+
+
+def test_a_step_keeps_no_more_ports_than_there_are() -> None:
+    harness = Harness(settings=Settings(mpi_ports=2))
+    job_id = allocate(harness, num_tasks=1).job_id
+    assert isinstance(harness.ask(CreateStep(job_id, StepSpec(ports=2)), USER), StepCreated)
+    refused = harness.ask(CreateStep(job_id, StepSpec(ports=3, overlap=True)), USER)
+    assert refused == Failure(2060, "Requires more ports than can be reserved")
 
 
 def test_a_step_that_is_asked_for_again_is_the_same_also_from_the_saved_state(
