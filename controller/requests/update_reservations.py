@@ -23,7 +23,7 @@ from understudy.controller.reservations.choose import (
     some_nodes,
 )
 from understudy.controller.reservations.over_time import arm, catch_up, remove, watch_end
-from understudy.controller.reservations.times import skip
+from understudy.controller.reservations.times import TICKS_A_BEGIN, skip, tick_from
 from understudy.controller.scheduling.api import Note
 from understudy.controller.tables.licenses import read_licenses
 from understudy.controller.tables.reservation import Reservation
@@ -40,7 +40,6 @@ from understudy.model.reservations import (
     REPLACE,
     REPLACE_DOWN,
     SPEC_NODES,
-    STATIC,
     TIME_FLOAT,
     read_flags,
 )
@@ -112,6 +111,7 @@ def _create(core: Core, name: str, changes: dict[str, str], now: float) -> str:
     if new.users and new.groups:
         raise SlurmError(ErrorCode.USERS_OR_GROUPS)
     _set_texts(core, new, changes, now)
+    _set_delay(new, changes)
     if flags & TIME_FLOAT and flags & REPEATS:
         raise SlurmError(ErrorCode.NOT_SUPPORTED)
     _choose(core, new, changes, now)
@@ -125,6 +125,7 @@ def _create(core: Core, name: str, changes: dict[str, str], now: float) -> str:
     table.next_id = new.reservation_id + 1
     if flags & TIME_FLOAT:
         new.start_time, new.end_time = start - int(now), end - int(now)
+    new.cores_told_at = tick_from(core, now, TICKS_A_BEGIN)
     table.by_name[new.name] = new
     core.journal.reservation(new.name)
     return new.name
@@ -178,12 +179,15 @@ def _set_partition(core: Core, reservation: Reservation, changes: dict[str, str]
 
 
 def _set_texts(core: Core, reservation: Reservation, changes: dict[str, str], now: float) -> None:
-    """Licences, burst buffer and the longest delay of a start."""
+    """Licences and burst buffer."""
     if "licenses" in changes:
         _check_licenses(core, reservation, changes["licenses"], now)
         reservation.licenses = changes["licenses"]
     if "burstbuffer" in changes:
         reservation.burst_buffer = changes["burstbuffer"]
+
+
+def _set_delay(reservation: Reservation, changes: dict[str, str]) -> None:
     if "maxstartdelay" in changes:
         reservation.max_start_delay_s = parse_limit(changes["maxstartdelay"]) or None
 
@@ -309,39 +313,38 @@ def _listed(old: tuple[str, ...], text: str, sign: str, code: int) -> tuple[tupl
 
 
 def _choose(core: Core, new: Reservation, changes: dict[str, str], now: float) -> None:
-    """Set the nodes and cores: those named, or so many of a partition."""
+    """Set the nodes and cores: those named, or so many of a partition. Who may use them is looked
+    at when all else is well, and before nodes are counted off.
+    """
     counts = _node_counts(changes.get("nodecnt", ""))
-    core_counts = list(takewhile(bool, _numbers(changes.get("corecnt", ""))))
-    wants_cores = bool(changes.get("corecnt"))
+    wanted = changes.get("corecnt", "")
+    core_counts = list(takewhile(bool, _numbers(wanted))) if wanted else None
     named = changes.get("nodes", "")
     if "nodes" in changes and not named and not new.partition:
         raise SlurmError(ErrorCode.INVALID_NODE)
-    if not (named or wants_cores):
-        _check_people(core, new)
-    if new.flags & ANY_NODES and not named:
-        if wants_cores:
+    partition = None
+    if named:
+        _choose_named(core, new, changes, core_counts, now)
+    elif new.flags & ANY_NODES:
+        if core_counts is not None:
             raise SlurmError(ErrorCode.INVALID_CPU_COUNT)
         if counts or not (new.licenses or new.burst_buffer):
             raise SlurmError(ErrorCode.INVALID_RESERVATION)
-        return
-    if named:
-        new.features = changes.get("features", "")  # kept, and no matter but for cores
-        _take_named(core, new, named)
-        if not new.nodes:
+    else:
+        partition = _partition_of(core, new, changes)
+        if core_counts is not None:
+            _choose_cores(core, new, partition, counts, core_counts, now)
+            partition = None
+    _check_people(core, new)
+    if partition is not None:
+        if not counts:
             raise SlurmError(ErrorCode.INVALID_NODE)
-        _check_people(core, new)
-        if new.flags & (REPLACE | REPLACE_DOWN):
-            raise SlurmError(ErrorCode.INVALID_NODE)
-        check_overlap(core, new, now)
-        if wants_cores:
-            _take_cores_of_named(core, new, core_counts, now)
-        elif not new.flags & (IGNORE_JOBS | TIME_FLOAT) and busy_nodes(core, new, now) & new.nodes:
-            raise SlurmError(ErrorCode.NODES_BUSY)
-        return
-    if new.flags & STATIC and new.flags & REPLACE:
-        raise SlurmError(ErrorCode.NOT_SUPPORTED)
-    if not counts and not wants_cores:
-        raise SlurmError(ErrorCode.INVALID_NODE)
+        for count in counts:
+            new.nodes |= some_nodes(core, new, partition, count, now, new.nodes)
+
+
+def _partition_of(core: Core, new: Reservation, changes: dict[str, str]) -> Partition:
+    """From which nodes are chosen: the one that is named, else the default one."""
     partition = (
         core.tables.partitions[new.partition] if new.partition else find_partitions(core, "")[0]
     )
@@ -349,14 +352,28 @@ def _choose(core: Core, new: Reservation, changes: dict[str, str], now: float) -
     if "features" in changes:
         check_features(core, changes["features"])
         new.features = changes["features"]
-    if wants_cores and not core_counts:
+    return partition
+
+
+def _choose_named(
+    core: Core,
+    new: Reservation,
+    changes: dict[str, str],
+    core_counts: Sequence[int] | None,
+    now: float,
+) -> None:
+    """The nodes that are named, or so many cores of each."""
+    new.features = changes.get("features", "")  # kept, and no matter but for cores
+    _take_named(core, new, changes["nodes"])
+    if not new.nodes:
+        raise SlurmError(ErrorCode.INVALID_NODE)
+    if new.flags & (REPLACE | REPLACE_DOWN):
+        raise SlurmError(ErrorCode.INVALID_NODE)
+    check_overlap(core, new, now)
+    if core_counts is not None:
+        _take_cores_of_named(core, new, core_counts, now)
+    elif not new.flags & (IGNORE_JOBS | TIME_FLOAT) and busy_nodes(core, new, now) & new.nodes:
         raise SlurmError(ErrorCode.NODES_BUSY)
-    if wants_cores:
-        _take_some_cores(core, new, partition, counts, core_counts, now)
-        _check_people(core, new)
-        return
-    for count in counts:
-        new.nodes |= some_nodes(core, new, partition, count, now, new.nodes)
 
 
 def _numbers(text: str) -> list[int]:
@@ -399,7 +416,7 @@ def _take_cores_of_named(core: Core, new: Reservation, counts: Sequence[int], no
         new.cores[node] = nodeset.lowest(free, count)
 
 
-def _take_some_cores(
+def _choose_cores(
     core: Core,
     new: Reservation,
     partition: Partition,
@@ -408,6 +425,10 @@ def _take_some_cores(
     now: float,
 ) -> None:
     """Cores of nodes that are chosen for it: so many in all, or on so many nodes."""
+    if new.flags & (REPLACE | REPLACE_DOWN):
+        raise SlurmError(ErrorCode.INVALID_CPU_COUNT)
+    if not core_counts:
+        raise SlurmError(ErrorCode.NODES_BUSY)
     candidates = [
         (node, free)
         for node in nodeset.indices(free_nodes(core, new, partition, now))
@@ -448,7 +469,7 @@ def _update(core: Core, reservation: Reservation, changes: dict[str, str], now: 
     if "corecnt" in changes:
         raise SlurmError(ErrorCode.CORES_ARE_FIXED)
     if "maxstartdelay" in changes:
-        reservation.max_start_delay_s = parse_limit(changes["maxstartdelay"]) or None
+        _set_delay(reservation, changes)
         core.journal.reservation(reservation.name)
     new = copy(reservation)
     if "flags" in changes or "flags+" in changes or "flags-" in changes:

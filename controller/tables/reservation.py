@@ -54,6 +54,7 @@ class Reservation:
     flags: int = 0
     nodes: int = 0
     cores: dict[int, int] | None = None
+    cores_told_at: float = 0.0  # when the controller's loop has told which they are
     partition: str = ""
     features: str = ""
     users: tuple[str, ...] = ()

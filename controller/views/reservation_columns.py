@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.facts.tres import cpu_count
 from understudy.model import nodeset
-from understudy.model.reservations import FIRST_CORES, flags_text
+from understudy.model.reservations import flags_text
 from understudy.model.times import format_duration
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def core_count(core: Core, reservation: Reservation) -> int:
     )
 
 
-def cores(core: Core, reservation: Reservation) -> list[list[str]]:
-    if reservation.cores is None or not reservation.flags & FIRST_CORES:
+def cores(core: Core, reservation: Reservation, now: float) -> list[list[str]]:
+    if reservation.cores is None or now < reservation.cores_told_at:
         return []
     nodes = core.tables.nodes.nodes
     return [[nodes[i].name, _ranges(mask)] for i, mask in sorted(reservation.cores.items())]
@@ -57,7 +57,7 @@ RESERVATION_COLUMNS: Final[dict[str, Callable[[Core, Reservation, float], Any]]]
     "node_count": lambda _c, r, _n: r.nodes.bit_count(),
     "core_count": lambda c, r, _n: core_count(c, r),
     "cpu_count": lambda c, r, _n: cpu_count(c, r),
-    "cores": lambda c, r, _n: cores(c, r),
+    "cores": cores,
     "features": lambda _c, r, _n: r.features,
     "partition": lambda _c, r, _n: r.partition,
     "flags": lambda _c, r, _n: flags_text(r.flags, format_duration(r.purge_comp_s)),
