@@ -178,11 +178,17 @@ def _is_sound(settings: Settings, context: Context, *, is_first: bool, is_last: 
         return False
     if notice := debug_notice(own["slurmd_debug"]) if "slurmd_debug" in own else "":
         context.complain(f"srun: {notice}")
-    is_sound = _nodes_agree(own, job, context)
     given = set(settings.on_line)
     if "SLURM_NTASKS_PER_GPU" in context.environ:
         given.add("ntasks_per_gpu")
-    if not (options_agree(given, context) and _binding_is_sound(settings, context)):
+    if not options_agree(given, context):
+        return False
+    is_sound = True
+    if "whole" in settings.on_line and own.keys() & {"exact", "exclusive"}:
+        context.error("--exact and --whole are mutually exclusive.")
+        is_sound = False
+    is_sound = _nodes_agree(own, job, context) and is_sound
+    if not _binding_is_sound(settings, context):
         return False
     settings.settle()
     if {"exclusive", "overlap"} <= own.keys():
