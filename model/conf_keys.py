@@ -200,7 +200,7 @@ _GLOBAL: Final = (
     Key("MinJobAge", LONG, "300", emulated=True),
     Key("MpichGmDirectSupport", TEXT, era=OLD),
     Key("MpiDefault", TEXT, "none", emulated=True),
-    Key("MpiParams", TEXT),
+    Key("MpiParams", TEXT, emulated=True),
     Key("NamespaceType", TEXT, era=NEW),
     Key("NodeFeaturesPlugins", TEXT),
     Key("OverTimeLimit", SHORT, "0", emulated=True),

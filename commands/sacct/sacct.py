@@ -467,9 +467,9 @@ def _say_requested(options: "dict[str, str | None]", wanted: Wanted, context: Co
 
 
 def _moment(when: float) -> str:
-    import time
+    from understudy.commands.shared.texts import date_line
 
-    return time.ctime(when) if when else "Epoch 0"
+    return date_line(when) if when else "Epoch 0"
 
 
 # --- steps ----------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ may not look into, nothing is known.
 import os
 
 from understudy.commands.shared.client import RefusedError
+from understudy.commands.shared.texts import date_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,8 +141,6 @@ def process_info(session: "Session", words: "list[str]") -> int:
     if process is None:
         session.complain("Failed to locate job for requested pid")
         return 1
-    import time
-
     try:
         answer = context.client.query("jobs", ["end_time"], {"job_id": [int(process.job)]})
     except RefusedError as error:
@@ -151,8 +150,8 @@ def process_info(session: "Session", words: "list[str]") -> int:
     if end is None:
         context.complain("slurm_get_end_time error: Invalid job id specified")
         return 1
-    context.print(f"Slurm JobId={process.job} ends at {time.ctime(end)}")
-    context.print(f"slurm_get_rem_time is {max(int(end - answer.now), 0)}")
+    context.print(f"Slurm JobId={process.job} ends at {date_line(end)}")
+    context.print(f"Job remaining time is {max(int(end) - int(answer.now), 0)} seconds")
     return 0
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import asdict
 
 from understudy.controller.facts.streams import std_in, std_out
+from understudy.controller.tables.allocation import rows_text
 from understudy.controller.tables.het_job import whole
 from understudy.model import nodeset
 from understudy.model.environment import GROUP, JOB, NODES, SITE, of_components, told, written
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from understudy.controller.tables.gres import GresTable, Held, Layout
     from understudy.controller.tables.job import Job
 
+# told of a job that has none, too
+_OF_GPUS: Final = {"gpu_bind": "tres_bind", "gpu_freq": "tres_freq"}
 NO_ENVIRONMENT: Final[list[str]] = []
 OF_JOB: Final = -1  # the step id in a credential that is for the job's nodes rather than for a step
 
@@ -120,10 +123,12 @@ def _allocated(core: Core, job: Job) -> dict[str, object]:
         "cpus_per_task": job.cpus_per_task if spec.cpus_per_task else None,
         "mem_per_cpu_mb": _memory(job, job.memory_per_cpu_mb, spec.mem_per_cpu_mb),
         "mem_per_node_mb": _memory(job, job.memory_per_node_mb, spec.mem_per_node_mb),
-        "num_tasks": job.num_tasks if spec.num_tasks else None,
+        "num_tasks": job.num_tasks if spec.num_tasks or spec.ntasks_per_node else None,
         "restarted": job.restarts or None,
         "tasks_per_node": _tasks_per_node(job, allocation),
     }
+    extra = spec.extra
+    facts |= {name: extra.get(key, "").removeprefix("gpu:") for name, key in _OF_GPUS.items()}
     if spec.gres or spec.tres_per_job or spec.tres_per_socket or spec.tres_per_task:
         facts |= _gres(job, core.tables.nodes.gres)
     return facts
@@ -140,14 +145,15 @@ def _memory(job: Job, held: int | None, asked: int | None) -> int | None:
 def _tasks_per_node(job: Job, allocation: Allocation) -> str:
     """As many tasks as were asked for, or else as fit on the CPUs."""
     spec = job.spec
-    if spec.num_tasks is not None and spec.overcommit and allocation.node_count == 1:
-        return str(job.num_tasks)
+    if spec.overcommit and (spec.num_tasks is not None or spec.ntasks_per_node):
+        # no CPU says how many, so that they are dealt out evenly
+        each, more = divmod(job.num_tasks, allocation.node_count)
+        return rows_text([(each + 1, more), (each, allocation.node_count - more)])
     if spec.num_tasks is None and not spec.ntasks_per_node and not spec.overcommit:
-        rows = [
+        return rows_text(
             (max(cpus // (spec.cpus_per_task or 1), 1), count)
             for cpus, count in allocation.per_node()
-        ]
-        return ",".join(f"{tasks}(x{count})" if count > 1 else str(tasks) for tasks, count in rows)
+        )
     return allocation.per_node_text("tasks")
 
 
@@ -182,8 +188,6 @@ def _gres(job: Job, table: GresTable | None) -> dict[str, object]:
         "gpus_per_node": spec.extra.get("gpus_per_node"),
         "gpus_per_socket": _plain(spec.tres_per_socket),
         "gpus_per_task": _plain(spec.tres_per_task),
-        "gpu_bind": spec.extra.get("tres_bind", "").removeprefix("gpu:"),
-        "gpu_freq": spec.extra.get("tres_freq", "").removeprefix("gpu:"),
         "mem_per_gpu": _plain(spec.mem_per_tres),
         "shards": parts["shard"].amount if "shard" in parts else None,
     }

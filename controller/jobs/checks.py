@@ -15,7 +15,11 @@ from understudy.controller.core.lookups import check_features
 from understudy.controller.facts.feasibility import is_too_large, partition_limit
 from understudy.controller.scheduling.api import Ask
 from understudy.controller.tables.licenses import read_licenses
-from understudy.controller.tables.partition import PARTITION_NODE_LIMIT
+from understudy.controller.tables.partition import (
+    MEMORY_LIMIT,
+    PARTITION_NODE_LIMIT,
+    access_refused,
+)
 from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.gpu_options import GpuOptions
 from understudy.model.gres import GPU, SHARED, BadCountError, mixes_types, read_request
@@ -201,9 +205,11 @@ def enforce_limits(core: Core, job: Job, partitions: list[Partition]) -> None:
 
 def _broken(core: Core, job: Job, partition: Partition) -> str:
     """The partition's limit that the job breaks; that all of it has too few CPUs comes before that
-    it has too few nodes.
+    it has too few nodes, and memory last, unlike in what is told of a job that waits.
     """
     reason = partition_limit(core, job, partition)
+    if reason == MEMORY_LIMIT:
+        return access_refused(job, partition) or reason
     if reason not in ("", PARTITION_NODE_LIMIT):
         return reason
     if is_too_large(core, job, partition) and not job.spec.overcommit:

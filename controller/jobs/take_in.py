@@ -260,7 +260,7 @@ def _fail(core: Core, job: Job, now: float, *, is_admin: bool) -> NoReturn:
         forget_dependency(core, job)
         job.dependency = None
     job.start_time = job.end_time = int(now)
-    if job.dependency is None:
+    if job.dependency is None and not (job.array_tasks and (job.begin_time or 0) <= now):
         job.eligible_time = max(int(now), int(job.begin_time or 0))
     job.exit_signal = 1  # so Slurm shows it: 0:1
     job_over(core, job, now)

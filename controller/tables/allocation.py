@@ -43,6 +43,13 @@ class ShareGroup(msgspec.Struct, frozen=True):
     gres: tuple[Held, ...] = ()
 
 
+def rows_text(rows: Iterable[tuple[int, int]]) -> str:
+    """`8(x2),4`: of each value on how many nodes in a row."""
+    return ",".join(
+        f"{value}(x{count})" if count > 1 else str(value) for value, count in rows if count
+    )
+
+
 class Allocation(msgspec.Struct, frozen=True):
     """What a job holds: `nodes` as a bitmap of node indices, `cpus` in all, and the shares, nodes
     with equal shares as one group.
@@ -155,10 +162,7 @@ class Allocation(msgspec.Struct, frozen=True):
 
     def per_node_text(self, what: str = "cpus") -> str:
         """`8(x2),4`: the form of SLURM_JOB_CPUS_PER_NODE and SLURM_TASKS_PER_NODE."""
-        return ",".join(
-            f"{value}(x{count})" if count > 1 else str(value)
-            for value, count in self.per_node(what)
-        )
+        return rows_text(self.per_node(what))
 
     def pack(self) -> list[Any]:
         """A form of lists, ints and bytes, for the saved state."""

@@ -145,8 +145,6 @@ def limit_broken(job: Job, partition: Partition, *, for_backfill: bool = False) 
     is_longer = (
         job.time_limit_is_set and most_s is not None and (least_s is None or least_s > most_s)
     )
-    if is_longer and "PartitionTimeLimit" not in passes:
-        return PARTITION_TIME_LIMIT
     if (
         partition.max_nodes is not None
         and max(job.asked_nodes, job.max_nodes or 0) > partition.max_nodes
@@ -161,6 +159,8 @@ def limit_broken(job: Job, partition: Partition, *, for_backfill: bool = False) 
         and "PartitionMinNodes" not in passes
     ):
         return PARTITION_NODE_LIMIT
+    if is_longer and "PartitionTimeLimit" not in passes:
+        return PARTITION_TIME_LIMIT
     per_node, per_cpu = partition.memory_limits_mb
     if per_node is not None and _memory_of_a_node_mb(job, partition) > per_node:
         return MEMORY_LIMIT
@@ -170,6 +170,11 @@ def limit_broken(job: Job, partition: Partition, *, for_backfill: bool = False) 
         and job.memory_per_cpu_mb > per_cpu
     ):
         return MEMORY_LIMIT
+    return access_refused(job, partition)
+
+
+def access_refused(job: Job, partition: Partition) -> str:
+    """Whether the partition has no jobs of its account or QOS: the reason, "" if it has."""
     if partition.allow_accounts is not None or partition.deny_accounts:
         account, allowed = job.spec.account, partition.allow_accounts
         if account and (

@@ -69,8 +69,8 @@ def test_what_becomes_of_a_sites_script_is_said(tmp_path, monkeypatch, kind, con
 
 def test_keys_set_to_their_default_do_not_count_as_without_effect() -> None:
     assert conf_check.not_emulated(
-        conf.read_text(HEAD + "SwitchType=switch/none\nMpiParams=ports=1-2\n")
-    ) == ["MpiParams"]
+        conf.read_text(HEAD + "SwitchType=switch/none\nMCSParameters=x\n")
+    ) == ["MCSParameters"]
 
 
 @pytest.mark.parametrize(

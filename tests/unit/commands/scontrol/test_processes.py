@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -100,7 +101,8 @@ def test_the_job_of_a_process_and_its_end(pid: int) -> None:
     code, lines, _ = ask("pidinfo", str(pid))
     assert code == 0
     assert lines[0].startswith("Slurm JobId=7301 ends at ")
-    assert lines[1] == "slurm_get_rem_time is 90"
+    assert re.search(r" [A-Z][a-z][a-z] [A-Z][a-z][a-z] \d\d \d\d:\d\d:\d\d 20\d\d$", lines[0])
+    assert lines[1] == "Job remaining time is 90 seconds"
     assert ask("pidinfo", "1")[::2] == (1, "Failed to locate job for requested pid\n")
     assert ask("pidinfo")[::2] == (1, "missing argument for keyword:pidinfo\n")
 

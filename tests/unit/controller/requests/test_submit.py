@@ -269,6 +269,7 @@ def test_no_default_partition_is_an_error() -> None:
         ({"partition": "small", "time_limit_s": 1200}, "PartitionTimeLimit"),
         ({"partition": "small", "time_limit_s": -1}, "PartitionTimeLimit"),
         ({"partition": "small", "min_nodes": 2}, "PartitionNodeLimit"),
+        ({"partition": "small", "min_nodes": 2, "time_limit_s": 1200}, "PartitionNodeLimit"),
     ],
 )
 def test_a_partitions_limits_keep_a_job_waiting_or_refuse_it(
@@ -279,6 +280,25 @@ def test_a_partitions_limits_keep_a_job_waiting_or_refuse_it(
     assert (job.is_pending, job.reason) == (True, reason)
     strict = Harness(settings=Settings(enforce_part_limits="ALL"))
     assert strict.refused(**spec) in (2051, 2006)
+
+
+def test_an_array_that_is_refused_was_never_eligible(h: Harness) -> None:
+    for spec in ({}, {"array": "1,3"}, {"array": "1", "begin_time": h.time.now() + 100}):
+        h.refused(min_nodes=4, mem_per_node_mb=10**9, **spec)
+    now = int(h.time.now())
+    assert [job.eligible_time for job in h.core.tables.jobs.values()] == [now, None, now + 100]
+
+
+def test_memory_beyond_a_partitions_limit_is_refused_last_and_told_first() -> None:
+    def beyond(rule: str) -> Harness:
+        h = Harness(settings=Settings(enforce_part_limits=rule))
+        small = h.core.tables.partitions["small"]
+        small.max_memory_per_node_mb, small.deny_qos = 10, ("normal",)
+        return h
+
+    spec = {"partition": "small", "mem_per_node_mb": 100, "qos": "normal"}
+    assert beyond("ALL").refused(**spec) == 2066
+    assert beyond("NO").submit(**spec).reason == "MaxMemPerLimit"
 
 
 def test_a_job_for_later_names_its_partitions_by_tier_and_is_bound_by_the_first(h: Harness) -> None:
