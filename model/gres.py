@@ -86,7 +86,8 @@ def read_request(text: str) -> tuple[GresCount, ...]:
         if last is not None:
             parts.pop()
         if len(parts) > 2 or not all(
-            _NAME.fullmatch(part) or (index and part) for index, part in enumerate(parts)
+            _NAME.fullmatch(part) or ((index or last == 0) and part)  # of nothing, of any name
+            for index, part in enumerate(parts)
         ):
             raise ValueError(word)
         if last is None and len(parts) > 1 and parts[1][0].isdecimal():

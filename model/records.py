@@ -178,6 +178,8 @@ JOBS: Final[dict[str, Column]] = {
     "batch_features": _text("--batch"),
     "required_nodes": _text("--nodelist"),
     "excluded_nodes": _text("--exclude"),
+    "required_nodes_said": _text("as an update named them; '' if none did"),
+    "excluded_nodes_said": _text("the same"),
     "exclusive": _flag("holds its nodes alone"),
     "oversubscribe": _text(
         "as scontrol shows it: 'OK', 'NO' (exclusive), 'YES' (--oversubscribe), 'USER', 'MCS'"

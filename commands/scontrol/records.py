@@ -88,6 +88,12 @@ def job_columns(*, details: bool) -> list[str]:
     return [name for name in JOBS if name not in unread]
 
 
+def _named(job: "Record", column: str) -> str:
+    """Nodes as an update named them, if one did."""
+    nodes, said = job[column], job[f"{column}_said"]
+    return or_null(said or nodes)
+
+
 def job_lines(job: "Record", *, details: bool = False, times: "Record | None" = None) -> list[str]:
     """`show job`. `times`: those of `times_of`, where they are known."""
     lines = _who(job)
@@ -214,8 +220,8 @@ def _where(job: "Record") -> list[str]:
     return [
         f"Partition={job['partition']} AllocNode:Sid={job['alloc_node']}:{job['alloc_session_id']}",
         (
-            f"ReqNodeList={or_null(job['required_nodes'])} "
-            f"ExcNodeList={or_null(job['excluded_nodes'])}"
+            f"ReqNodeList={_named(job, 'required_nodes')} "
+            f"ExcNodeList={_named(job, 'excluded_nodes')}"
         ),
         f"NodeList={job['nodes']}"
         + (f" SchedNodeList={job['expected_nodes']}" if pending and job["expected_nodes"] else ""),

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # in a spec's `extra`: the number of CPUs a node that is shown
 MIN_CPUS_NODE: Final = "min_cpus_node"
+REQUIRED_NODES: Final = "required_nodes"  # as an update said them
+EXCLUDED_NODES: Final = "excluded_nodes"
 
 
 def is_expected(job: Job, now: float) -> int | None:

@@ -60,10 +60,10 @@ def keep_number(core: Core, job: Job, text: str, now: float) -> None:
         return
     if not count:
         raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
-    if job.required_nodes:
-        raise SlurmError(ErrorCode.NOT_PENDING)
     if count > held.node_count:
         raise SlurmError(ErrorCode.NOT_SUPPORTED)
+    if job.required_nodes:
+        raise SlurmError(ErrorCode.NOT_PENDING)
     shrink(core, job, sum(1 << node for node in nodeset.indices(held.nodes)[:count]), now)
 
 

@@ -19,10 +19,11 @@ class Change:
     """The job, and what is to become of its specification.
 
     `by_admin`: an operator asks, who may do more than the job's owner; `of_cluster`: even an
-    administrator. `complaint`: what is said when all is changed.
+    administrator. `asked`: the whole line, in small letters and without signs. `complaint`: what is
+    said when all is changed.
     """
 
-    __slots__ = ("by_admin", "complaint", "core", "job", "now", "of_cluster", "spec")
+    __slots__ = ("asked", "by_admin", "complaint", "core", "job", "now", "of_cluster", "spec")
 
     def __init__(
         self, core: Core, job: Job, now: float, *, by_admin: bool, of_cluster: bool
@@ -35,6 +36,7 @@ class Change:
             of_cluster,
         )
         self.spec: dict[str, Any] = {}  # fields of the job's spec to replace
+        self.asked: dict[str, str] = {}
         self.complaint: ErrorCode | None = None
 
     def lift(self, what: str) -> None:

@@ -16,7 +16,7 @@ _TOGETHER: Final = (
 )
 _IN_TURN: Final = (
     *("comment", "admincomment", "switches", "wait-for-switch", "cpuspertask", "numcpus"),
-    *("numtasks", "numnodes", "mincpusnode"),
+    *("mincpusnode", "numnodes", "numtasks"),
     *("timelimit", "timemin", "deadline", "endtime", "priority", "nice"),
     *("minmemorynode", "minmemorycpu", "mintmpdisknode", "requeue", "oversubscribe", "shared"),
     *("contiguous", "corespec", "threadspec", "reqsockets", "reqcores", "reqthreads", "delayboot"),

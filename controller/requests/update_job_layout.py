@@ -30,8 +30,12 @@ _LARGEST_FACTOR: Final = 2_147_483_645
 def _cpus_of_a_node(change: Change, text: str) -> None:
     change.need_pending()
     cpus = max(leading_number(text), 1)
+    if "numcpus" not in change.asked:
+        nodes = leading_number(change.asked.get("numnodes", str(change.job.min_nodes)))
+        if not nodes:
+            raise SlurmError(ErrorCode.INVALID_CPU_COUNT)
+        change.job.min_cpus = cpus * nodes
     change.spec["min_cpus_node"] = cpus
-    change.job.min_cpus = max(change.job.min_cpus, cpus * change.job.min_nodes)
     change.set_extra(MIN_CPUS_NODE, str(cpus))
     change.doubt_cpus()
 
@@ -83,12 +87,17 @@ def _reboot(change: Change, text: str) -> None:
 
 
 def _switches(change: Change, text: str) -> None:
-    change.spec["switches"], change.spec["switches_wait_s"] = read_switches(text)
+    """A number alone leaves the time as it is, which a job without a number has none of."""
+    before = change.job.spec
+    change.spec["switches"], wait_s = read_switches(text)
+    if "@" in text:
+        change.spec["switches_wait_s"] = wait_s
+    elif before.switches is None and before.switches_wait_s is None:
+        change.spec["switches_wait_s"] = 0
 
 
 def _wait_for_switch(change: Change, text: str) -> None:
-    if change.spec.get("switches", change.job.spec.switches) is not None:
-        change.spec["switches_wait_s"] = leading_number(text)
+    change.spec["switches_wait_s"] = leading_number(text)
 
 
 def _delay_boot(change: Change, text: str) -> None:
@@ -118,7 +127,7 @@ def _devices(field: str, *, is_memory: bool = False) -> Callable[[Change, str], 
         if any(want.name not in change.core.settings.gres_types for want in wants):
             raise SlurmError(ErrorCode.INVALID_TRES)
         change.need_pending()
-        value = ",".join(f"gres:{want}" for want in wants)
+        value = ",".join(f"gres:{want}" for want in wants) or text
         spec = msgspec.structs.replace(change.job.spec, **{**change.spec, field: value})
         check_gpu_kinds(change.core, spec)
         check_gres(change.core, spec)

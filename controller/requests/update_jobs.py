@@ -19,6 +19,7 @@ from understudy.controller.core.lookups import (
     may_control,
     node_bitmap,
 )
+from understudy.controller.facts.job import EXCLUDED_NODES, REQUIRED_NODES
 from understudy.controller.jobs.checks import check_licenses
 from understudy.controller.jobs.resize import keep_nodes, keep_number
 from understudy.controller.jobs.site_rules import review_modification
@@ -48,7 +49,13 @@ from understudy.model.errors import ErrorCode, SlurmError
 from understudy.model.gres import mixes_types, read_request
 from understudy.model.moments import parse_time
 from understudy.model.noted import GIVEN_EMPTY, note
-from understudy.model.times import leading_number, parse_limit, parse_memory, whole_minutes
+from understudy.model.times import (
+    leading_number,
+    parse_limit,
+    parse_limit_in_minutes,
+    parse_memory,
+    whole_minutes,
+)
 from understudy.protocol.messages import JobResults
 
 if TYPE_CHECKING:
@@ -113,6 +120,7 @@ def _apply(change: Change, changes: dict[str, str]) -> SlurmError | None:
         SlurmError: one of those is wrong, and nothing is changed.
     """
     before = {name: getattr(change.job, name) for name in LOOKED_AT_TOGETHER}
+    change.asked = {key.lower().rstrip("+-"): value for key, value in changes.items()}
     for key, value in sorted(changes.items(), key=lambda each: place_of(each[0])):
         setter = _SETTERS.get(key.lower().rstrip("+-"))
         if setter is None:
@@ -206,14 +214,22 @@ def _time_limit(change: Change, text: str) -> None:
             not job.is_pending or (most is not None and (limit is None or limit > most))
         ):
             raise SlurmError(ErrorCode.ACCESS_DENIED)
-    least = change.spec.get("time_min_s", job.spec.time_min_s)
-    if job.is_pending and least and limit is not None and limit < least:
-        raise SlurmError(ErrorCode.INVALID_TIME_MIN)
+    _check_time_min(change, limit)
     change.lift("time")
     job.time_limit_s, job.time_limit_is_set = limit, True
     if job.is_active and job.start_time is not None:
         job.end_time = None if limit is None else job.start_time + job.suspended_s + limit
         watch_limits(change.core, job)
+
+
+def _check_time_min(change: Change, limit: int | None) -> None:
+    """Whether the least time that is asked for along with a limit, or was before, is no more."""
+    said = change.asked.get("timemin")
+    if said is None and not change.job.is_pending:
+        return
+    least = change.job.spec.time_min_s or 0 if said is None else parse_limit_in_minutes(said)
+    if limit is not None and (least is None or limit < least):
+        raise SlurmError(ErrorCode.INVALID_TIME_MIN)
 
 
 def _priority(change: Change, text: str) -> None:
@@ -341,11 +357,13 @@ def _num_nodes(change: Change, text: str) -> None:
     job = change.job
     change.lift("node")
     low, high = int(least), int(most) if dash else job.max_nodes
-    if low < 1:
-        raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
     # this stays, also where the number of nodes is refused
-    job.min_cpus = max(job.min_cpus, low * job.cpus_per_task)
-    if high is not None and high < low:
+    tasks = max(low, int(change.asked.get("numtasks", 0)) or job.num_tasks)
+    if "mincpusnode" not in change.asked or low > job.num_tasks:
+        job.min_cpus = max(job.min_cpus, tasks * job.cpus_per_task)
+    if low < 1 or (high is not None and high < low):
+        if low and job.max_nodes is None:  # and so does this
+            job.max_nodes = high
         raise SlurmError(ErrorCode.INVALID_NODE_COUNT)
     if job.num_tasks < low:
         job.num_tasks = change.spec["num_tasks"] = low
@@ -366,8 +384,9 @@ def _num_cpus(change: Change, text: str) -> None:
 def _num_tasks(change: Change, text: str) -> None:
     change.need_pending()
     job = change.job
-    # which leaves the number of CPUs as it is
-    job.num_tasks = _positive(text, ErrorCode.INVALID_TASK_COUNT)
+    # which leaves the number of CPUs as it is, and a task for each node that is asked for
+    tasks = _positive(text, ErrorCode.INVALID_TASK_COUNT)
+    job.num_tasks = max(tasks, leading_number(change.asked.get("numnodes", "0")))
     change.spec["num_tasks"] = job.num_tasks
 
 
@@ -418,15 +437,15 @@ def _required_nodes(change: Change, text: str) -> None:
         keep_nodes(change.core, job, node_bitmap(change.core, text) if text else 0, change.now)
         return
     job.required_nodes = node_bitmap(change.core, text)
-    asked = change.spec.get("min_nodes", job.spec.min_nodes) or 1
-    job.min_nodes = max(asked, job.required_nodes.bit_count())
     change.spec["required_nodes"] = text
+    change.set_extra(REQUIRED_NODES, text)
 
 
 def _excluded_nodes(change: Change, text: str) -> None:
     change.need_pending()
     change.job.excluded_nodes = node_bitmap(change.core, text)
     change.spec["excluded_nodes"] = text
+    change.set_extra(EXCLUDED_NODES, text)
 
 
 def _prefer(change: Change, text: str) -> None:
@@ -452,7 +471,7 @@ def _gres(change: Change, text: str) -> None:
     change.need_pending()
     if not text:
         raise SlurmError(ErrorCode.INVALID_TRES)
-    if text.lower() == "none":
+    if text.lower() in {"none", "0"}:
         raise SlurmError(ErrorCode.INVALID_GRES)
     try:
         wants = read_request(text)
@@ -464,7 +483,8 @@ def _gres(change: Change, text: str) -> None:
     others = (spec.tres_per_job, spec.tres_per_socket, spec.tres_per_task)
     if mixes_types(wants + tuple(want for other in others for want in read_request(other))):
         raise SlurmError(ErrorCode.MIXED_GRES)
-    change.spec["gres"] = ",".join(f"gres:{want}" for want in wants)
+    none = f"gres:{text.removeprefix('gres:')}"  # nothing is shown as it was said
+    change.spec["gres"] = ",".join(f"gres:{want}" for want in wants) or none
 
 
 def _start_time(change: Change, text: str) -> None:
@@ -509,9 +529,9 @@ def _deadline(change: Change, text: str) -> None:
 def _time_min(change: Change, text: str) -> None:
     if not change.job.is_pending:
         return
-    least, job = parse_limit(text), change.job
-    # a limit that the job was given for want of one says nothing
-    limit = job.time_limit_s if job.time_limit_is_set else None
+    least, job = parse_limit_in_minutes(text), change.job
+    # a limit that the job was given for want of one says nothing of any but none
+    limit = job.time_limit_s if job.time_limit_is_set or least is None else None
     if limit is not None and (least is None or least > limit):
         raise SlurmError(ErrorCode.INVALID_TIME_MIN)
     change.spec["time_min_s"] = least or None
@@ -556,8 +576,7 @@ def _oversubscribe(change: Change, text: str) -> None:
     word = text.lower()
     if word not in ("yes", "no", "ok", "1", "0"):
         raise SlurmError(-1, f"Invalid OverSubscribe value: {text}")
-    if word in ("yes", "1"):
-        change.need_admin()
+    change.need_admin()
     change.spec |= {"oversubscribe": word in ("yes", "1"), "exclusive": word in ("no", "0")}
     change.job.exclusive = word in ("no", "0")
 

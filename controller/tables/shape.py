@@ -140,7 +140,10 @@ def reach_of(
     """
     spec, each = job.spec, job.spec.ntasks_per_node or 0
     least = max(
-        job.min_nodes, 1 if "PartitionMinNodes" in job.qos_flags else partition.min_nodes, 1
+        job.min_nodes,
+        job.required_nodes.bit_count(),
+        1 if "PartitionMinNodes" in job.qos_flags else partition.min_nodes,
+        1,
     )
     tasks = (
         least

@@ -11,6 +11,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from understudy.controller.facts.job import (
+    EXCLUDED_NODES,
+    REQUIRED_NODES,
     cpus_shown,
     end_time,
     min_cpus_node,
@@ -395,6 +397,8 @@ JOB_COLUMNS: Final[dict[str, Callable[[Core, Job, float], Any]]] = {
     # nodes that a running job was left with were not asked for
     "required_nodes": Unless("spec.required_nodes", "", "", _asked_nodes("required_nodes")),
     "excluded_nodes": _asked_nodes("excluded_nodes"),
+    "required_nodes_said": Extra(REQUIRED_NODES, lambda said: said or ""),
+    "excluded_nodes_said": Extra(EXCLUDED_NODES, lambda said: said or ""),
     "exclusive": Attribute("exclusive"),
     "oversubscribe": oversubscribe,
     "overcommit": Attribute("spec.overcommit"),

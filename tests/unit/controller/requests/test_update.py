@@ -15,6 +15,7 @@ from controller_harness import OTHER, ROOT, START, USER, Harness, make_tables
 
 from understudy.controller.saved.records import decode_job, encode_job
 from understudy.model.associations import AccountingUser, AssociationState
+from understudy.model.errors import ErrorCode
 from understudy.model.states import JobState, NodeFlag, NodeState
 from understudy.protocol.messages import Failure, Ok, UpdateJobs, UpdatePartition
 
@@ -63,7 +64,9 @@ def test_a_pending_jobs_request_is_changed(h: Harness) -> None:
     ) == (3, 2, 1, int(START))
     assert (job.spec.cores_per_socket, job.spec.sockets_per_node) == (2, 1)
     assert (job.spec.switches, job.spec.switches_wait_s) == (2, 90)
-    assert job.spec.extra == {"delay_boot": "10", "min_cpus_node": "3"}
+    assert job.spec.extra == {
+        "delay_boot": "10", "min_cpus_node": "3", "required_nodes": "n2", "excluded_nodes": "n4"
+    }  # fmt: skip
     assert job.eligible_time == job.begin_time
 
 
@@ -77,6 +80,19 @@ def test_a_job_that_is_moved_keeps_its_memory_and_bills_as_the_partition_says(h:
     assert shown() == "cpu=3,mem=500M,node=1,billing=5"
     assert h.update(job, partition="main") == 0
     assert shown() == "cpu=3,mem=500M,node=1,billing=3"
+
+
+def test_a_number_of_switches_alone_leaves_the_wait_for_them(h: Harness) -> None:
+    job = h.submit(hold=True)
+    wait = lambda: (job.spec.switches, job.spec.switches_wait_s)  # noqa: E731
+    assert h.update(job, switches="2") == 0
+    assert wait() == (2, 0)
+    assert h.update(job, switches="0", **{"wait-for-switch": "7"}) == 0
+    assert h.update(job, switches="1") == 0
+    assert wait() == (1, 7)
+    other = h.submit(hold=True, switches=2)
+    assert h.update(other, switches="1") == 0
+    assert (other.spec.switches, other.spec.switches_wait_s) == (1, None)
 
 
 def test_a_wait_for_switches_that_is_not_understood_is_as_long_as_the_site_lets_it_be(
@@ -744,17 +760,67 @@ def test_pending_jobs_without_a_time_follow_the_most_that_their_partition_allows
     assert (without.time_limit_s, with_default.time_limit_s) == (1800, 600)
 
 
-@pytest.mark.parametrize("tasks", [1, 3])
-def test_a_job_that_must_have_other_nodes_has_as_many_as_it_asked_for(tasks: int) -> None:
+@pytest.mark.parametrize(("tasks", "each"), [(1, None), (3, None), (2, 2)])
+def test_a_job_that_must_have_other_nodes_has_them_when_it_starts(
+    tasks: int, each: int | None
+) -> None:
     h = Harness()
-    job = h.submit(begin_time=START + 10_000, num_tasks=tasks)
+    job = h.submit(begin_time=START + 10_000, num_tasks=tasks, ntasks_per_node=each)
     assert h.update(job, reqnodelist="n[1-3]") == 0
-    assert job.min_nodes == 3
-    assert h.update(job, reqnodelist="n1") == 0
-    assert job.min_nodes == 1
-    assert h.update(job, reqnodelist="n[1-2]") == 0
+    assert (job.min_nodes, job.required_nodes) == (1, 0b111)
+    columns = ("required_nodes", "required_nodes_said")
+    assert h.update(job, reqnodelist="n2,n[1,3]") == 0
+    assert h.query("jobs", *columns, job_id=[job.job_id]) == [["n[1-3]", "n2,n[1,3]"]]
     assert h.update(job, starttime="now") == 0
     h.run(5)
     assert job.is_running
     assert job.allocation is not None
-    assert job.allocation.nodes == 0b11
+    assert job.allocation.nodes == 0b111
+
+
+@pytest.mark.parametrize(
+    ("changes", "cpus", "nodes", "tasks", "code"),
+    [
+        # nodes make the CPUs that all tasks want, also where they are refused
+        ({"numtasks": "5", "numnodes": "2"}, 15, 2, 5, 0),
+        ({"numcpus": "1", "numnodes": "2"}, 6, 2, 2, 0),
+        ({"numtasks": "5", "numnodes": "0"}, 15, 1, 1, ErrorCode.INVALID_NODE_COUNT),
+        ({"numtasks": "0", "numnodes": "2"}, 6, 2, 2, ErrorCode.INVALID_TASK_COUNT),
+        ({"numtasks": "1", "numnodes": "3"}, 9, 3, 3, 0),
+        # CPUs of a node make those of all nodes, unless these are said, too
+        ({"mincpusnode": "2"}, 2, 1, 1, 0),
+        ({"mincpusnode": "4", "numnodes": "2"}, 8, 2, 2, 0),
+        ({"mincpusnode": "4", "numcpus": "2"}, 2, 1, 1, 0),
+        ({"mincpusnode": "2", "numnodes": "0"}, 3, 1, 1, ErrorCode.INVALID_CPU_COUNT),
+        ({"mincpusnode": "2", "numtasks": "0"}, 2, 1, 1, ErrorCode.INVALID_TASK_COUNT),
+    ],
+)
+def test_how_many_cpus_follow_from_nodes_tasks_and_cpus_of_a_node(
+    changes: dict[str, str], cpus: int, nodes: int, tasks: int, code: int
+) -> None:
+    h = Harness()
+    job = h.submit(hold=True, cpus_per_task=3)
+    assert h.update(job, **changes) == code
+    assert (job.min_cpus, job.min_nodes, job.num_tasks) == (cpus, nodes, tasks)
+
+
+def test_nothing_of_any_device_may_be_asked_for_and_is_shown_as_it_was_said(h: Harness) -> None:
+    job = h.submit(hold=True)
+    for text, shown in (("1:00", "gres:1:00"), ("gres:x:y:0", "gres:x:y:0")):
+        assert h.update(job, gres=text) == 0
+        assert job.spec.gres == shown
+    assert h.update(job, trespernode="gpu:0") == 0
+    assert job.spec.gres == "gpu:0"
+    assert h.update(job, gres="0") == ErrorCode.INVALID_GRES
+    assert h.update(job, gres="x") == ErrorCode.INVALID_GRES
+
+
+def test_a_least_time_and_a_limit_that_come_together_are_measured_by_each_other(h: Harness) -> None:
+    job = h.submit(time_limit_s=1200)
+    assert h.update(job, timelimit="5", timemin="9") == ErrorCode.INVALID_TIME_MIN  # running, too
+    assert job.time_limit_s == 1200
+    job = h.submit(hold=True, time_limit_s=600, time_min_s=300)
+    assert h.update(job, timelimit="3", timemin="1:30") == 0
+    assert (job.time_limit_s, job.spec.time_min_s) == (180, 120)
+    other = h.submit(hold=True)
+    assert h.update(other, timemin="UNLIMITED") == ErrorCode.INVALID_TIME_MIN
