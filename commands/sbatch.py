@@ -8,6 +8,7 @@ import time
 
 from understudy.commands.shared.client import RefusedError, pack_named
 from understudy.commands.shared.context import Caller, Context, run
+from understudy.commands.shared.in_order import EndedError
 from understudy.commands.submission.batch_script import ScriptError, directives, read_script
 from understudy.commands.submission.export import exported, limits, submitter
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
@@ -75,7 +76,10 @@ def _submit(arguments: list[str], context: Context) -> int:
     is_wrapped = any(option.dest == "wrap" for option, _ in given)
     in_script: list[Given] = [[]]
     if not is_wrapped:
-        in_script = _in_script(script, operands[0] if operands else "", given, context)
+        try:
+            in_script = _in_script(script, operands[0] if operands else "", given, context)
+        except EndedError as ended:
+            return ended.code
     environment = without_contrary(OPTIONS.from_environment(context.environ), given)
     times = loudness(given, context.environ, "SBATCH_DEBUG", adds=False)
     if not variables_agree(context.environ, "SBATCH_", context):
@@ -246,7 +250,7 @@ def _in_script(script: str, where: str, given: "Given", context: Context) -> "li
             parts[-1] += words
     found: list[Given] = []
     for part in parts:
-        given, operands = OPTIONS.parse(part)
+        given, operands = _parse_directives(part, context)
         if operands:
             _try([given], context)
             raise BadOptionError(f"Invalid directive found in batch script: {operands[0]}")
@@ -255,6 +259,27 @@ def _in_script(script: str, where: str, given: "Given", context: Context) -> "li
     if not ignores_pbs and ("#PBS" in script or "#BSUB" in script):
         found[0] += _of_other_systems(script, where, context)
     return found
+
+
+def _parse_directives(words: list[str], context: Context) -> "tuple[Given, list[str]]":
+    """The options of directives, and what is none.
+
+    Raises:
+        EndedError: `--gres=help` has been answered, with nothing wrong before it.
+        OptionError: as getopt_long refuses.
+    """
+    refused = None
+    operands: list[str] = []
+    try:
+        given, operands = OPTIONS.parse(words)
+    except OptionError as error:
+        given, refused = error.given, error
+    if any(option.dest == "gres" and value == "help" for option, value in given):
+        _try([given], context)
+        raise EndedError(0)
+    if refused is not None:
+        raise refused
+    return given, operands
 
 
 def _of_other_systems(script: str, where: str, context: Context) -> "Given":

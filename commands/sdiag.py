@@ -6,6 +6,7 @@ import time
 
 from understudy.commands.shared.client import RefusedError
 from understudy.commands.shared.context import Context, run
+from understudy.commands.shared.in_order import EndedError, read_in_order
 from understudy.commands.shared.options import NONE, REQUIRED, Option, OptionTable
 from understudy.commands.shared.requests import by_count, requests_and_users, when
 
@@ -38,12 +39,12 @@ _RULE = "*" * 55
 
 def sdiag(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
-    given, _ = OPTIONS.parse(arguments)
+    usage = "Usage: sdiag [-M cluster] [-aritT]"
+    try:
+        given, _ = read_in_order(OPTIONS, arguments, usage, lambda *_: None, context)
+    except EndedError as ended:
+        return ended.code
     names = {option.dest for option, _ in given}
-    if context.tells(OPTIONS, names, "Usage: sdiag [-M cluster] [-aritT]"):
-        return 0
-    if context.refuses_clusters_of(OPTIONS, given):
-        return 1
     # the last one counts
     if (
         next(

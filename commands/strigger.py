@@ -6,6 +6,7 @@ import os
 
 from understudy.commands.shared.client import RefusedError
 from understudy.commands.shared.context import Context, run
+from understudy.commands.shared.in_order import EndedError, read_in_order
 from understudy.commands.shared.options import NONE, OPTIONAL, REQUIRED, Option, OptionTable
 from understudy.model.times import leading_number
 
@@ -148,15 +149,14 @@ class _BadError(Exception):
 
 def strigger(arguments: "list[str]", context: Context) -> int:
     """The command. Returns the exit code."""
-    given, _ = OPTIONS.parse(arguments)
+    try:
+        given, _ = read_in_order(OPTIONS, arguments, USAGE, lambda *_: None, context)
+    except EndedError as ended:
+        return ended.code
     options = {
         option.dest: value or ""
         for option, value in [*OPTIONS.from_environment(context.environ), *given]
     }
-    if context.tells(OPTIONS, options, USAGE):
-        return 0
-    if context.refuses_clusters(options.get("clusters")):
-        return 1
     try:
         for option, value in given:
             _check_value(option.dest, value or "")

@@ -117,7 +117,6 @@ _LISTS = {
     "jobs",
     "name",
     "partition",
-    "qos",
     "state",
     "users",
 }

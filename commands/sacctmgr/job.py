@@ -1,5 +1,7 @@
 """sacctmgr modify job."""
 
+import re
+
 from understudy.commands.sacctmgr.ask import alter, nothing_modified
 from understudy.commands.sacctmgr.texts import print_names
 
@@ -8,11 +10,37 @@ if TYPE_CHECKING:
     from understudy.commands.sacctmgr.answer import Answer
     from understudy.commands.sacctmgr.request import Request
     from understudy.commands.sacctmgr.session import Session
+    from understudy.commands.shared.context import Context
+
+
+_JOB = re.compile(r"(\d+)(?:([_+])(\d*))?")  # whatever stands behind it: a step means its job
+
+
+def _read_jobs(request: "Request", context: "Context") -> bool:
+    """Whether jobs are named, be it tasks (`7_1`) or components (`7+1`); if not, that is said."""
+    words = request.where["job_ids"]
+    found = []
+    for word in filter(None, words):
+        match = _JOB.match(word)
+        if match is None:
+            context.fatal(f"Bad job/step specified: {word}")
+            return False
+        number, mark, behind = match.groups()
+        if mark == "_" and not behind:
+            context.fatal(f"Bad job array element specified: {number}")
+            return False
+        found.append(f"{number}{mark}{behind or 0}" if mark else number)
+    if not found:
+        context.complain(f"Invalid job id(s) {','.join(words)} specified")
+    request.where["job_ids"] = found
+    return bool(found)
 
 
 def modify_job(session: "Session", request: "Request") -> int:
     """What could not be understood is passed over."""
     context = session.context
+    if "job_ids" in request.where and not _read_jobs(request, context):
+        return 1
     for word in request.where.get("names", []):
         context.complain(f" Unknown condition: {word}\n Use keyword 'set' to modify value")
     if not request.set and not request.is_misread:
@@ -21,10 +49,6 @@ def modify_job(session: "Session", request: "Request") -> int:
         return 1
     if request.set.get("derived_exit_status", 0) is None:  # as if nobody had said so
         del request.set["derived_exit_status"]
-    strange = next((each for each in request.where.get("job_ids", []) if not each.isdigit()), None)
-    if strange is not None:
-        context.fatal(f"Bad job/step specified: {strange}")
-        return 1
 
     def tell(answer: "Answer") -> "int | None":
         from understudy.commands.shared.texts import timestamp

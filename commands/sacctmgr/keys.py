@@ -185,10 +185,10 @@ SET = {  # what `set` takes, and what `add` takes beside names
     "federation": _keys("Clusters 1 clusters signed"),
     "coordinator": [],
     "job": _keys(
-        "AdminComment 2 admin_comment text\nComment 2 comment text\n"
-        "DerivedExitCode 12 derived_exit_status number\n"
-        "DerivedExitString 12 comment text\nNewWCKey 1 wckey text\n"
-        "SystemComment 2 system_comment text"
+        "AdminComment 2 admin_comment lowered\nComment 2 comment lowered\n"
+        "DerivedExitCode 12 derived_exit_status number\nDerivedEC 9 derived_exit_status number\n"
+        "DerivedExitString 12 comment lowered\nDerivedES 9 comment lowered\n"
+        "NewWCKey 1 wckey text\nSystemComment 2 system_comment lowered"
     ),
 }
 # What `set` takes, too, although it changes nothing: it is passed over, or refused.
@@ -202,8 +202,7 @@ NEVER_SET = {
 }
 WHERE = {
     "job": _keys(
-        "Clusters 1 clusters names\nJobs 1 job_ids texts\nJobIDs 4 job_ids texts\n"
-        "Users 1 users users"
+        "Clusters 1 clusters names\nJobs 1 job_ids jobs\nJobIDs 4 job_ids jobs\nUsers 1 users users"
     ),
     "account": _keys(_ACCOUNT_WHERE),
     "user": _keys(_USER_WHERE),

@@ -431,6 +431,8 @@ def read_condition(key: Key, text: str, words: Vocabulary, word: str = "") -> "l
         if strange is not None:
             raise ValueRefusedError(f"Unknown condition flag {strange}", is_error=True)
         return ["open"] if text else []
+    if key.kind == "jobs":
+        return text.split(",")
     if key.kind == "users":
         return _known_users(text)
     if key.kind == "states":

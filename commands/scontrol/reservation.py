@@ -51,9 +51,9 @@ class _RefusedInputError(Exception):
 
 
 def create(words: "Sequence[str]", context: Context) -> int:
-    """`scontrol create reservation ...`."""
+    """`scontrol create reservation ...`, without that word."""
     try:
-        name, changes = _read(_given(words), context, "No reservation created.")
+        name, changes = _read(words, context, "No reservation created.")
         _check_new(changes, context)
         answer = context.client.call("UpdateReservation", "create", name, changes)
     except _RefusedInputError:
@@ -73,7 +73,8 @@ def create(words: "Sequence[str]", context: Context) -> int:
 def update(words: "Sequence[str]", context: Context) -> int:
     """`scontrol update reservationname=...`."""
     try:
-        name, changes = _read(_given(words), context, "No reservation update.")
+        given = words if "=" in words[0] else words[1:]  # without the bare word `reservation`
+        name, changes = _read(given, context, "No reservation update.")
         context.client.call("UpdateReservation", "update", name, changes)
     except _RefusedInputError as refused:
         context.complain(f"slurm_update error: {refused.args[0] if refused.args else 'No error'}")
@@ -84,11 +85,6 @@ def update(words: "Sequence[str]", context: Context) -> int:
         return 1
     context.print("Reservation updated.")
     return 0
-
-
-def _given(words: "Sequence[str]") -> list[str]:
-    """Without the bare word `reservation`."""
-    return list(words if "=" in words[0] else words[1:])
 
 
 def _refuse(context: Context, text: str) -> None:

@@ -10,6 +10,8 @@ import os
 from understudy.commands.scontrol import update as scontrol_update
 from understudy.commands.scontrol.session import OPTIONS, Session
 from understudy.commands.shared.context import Context, run
+from understudy.commands.shared.in_order import EndedError, read_in_order
+from understudy.commands.shared.options import Option
 from understudy.documents.documents import VERSION
 
 TYPE_CHECKING = False
@@ -49,22 +51,22 @@ def do(session: Session, words: list[str]) -> int:
 
 def scontrol(arguments: list[str], context: Context) -> int:
     """The command. Returns the exit code."""
-    first = next((word for word in arguments if not word.startswith("-")), "")
-    given, words = OPTIONS.parse(arguments, permute=not first.lower().startswith("setdebugf"))
+    keywords = (at for at, word in enumerate(arguments) if word.lower().startswith("setdebugf"))
+    flags_at = next(keywords, len(arguments))  # behind it a minus is no option's
+    try:
+        given, words = read_in_order(
+            OPTIONS,
+            arguments[:flags_at],
+            "",
+            lambda option, value: _look(option, value, context),
+            context,
+        )
+    except EndedError as ended:
+        return ended.code
+    words += arguments[flags_at:]
     names = {option.dest for option, _ in given} | {
         option.dest for option, _ in OPTIONS.from_environment(context.environ)
     }
-    if "help" in names or "usage" in names:
-        Session(context).show_help()
-        return 0
-    if "version" in names:
-        context.print(f"slurm {VERSION}")
-        return 0
-    if context.refuses_clusters_of(OPTIONS, given):
-        return 1
-    user = next((value for option, value in given if option.dest == "uid"), None)
-    if user is not None and not _become(user):
-        context.error(f'--uid="{user}" invalid')
     session = Session(context)
     session.one_line, session.details, session.quiet = (
         "oneliner" in names,
@@ -77,6 +79,20 @@ def scontrol(arguments: list[str], context: Context) -> int:
         "verbose" in names,
     )
     return do(session, words) if words else _interactive(session)
+
+
+def _look(option: Option, value: "str | None", context: Context) -> None:
+    """Show the help, or become the user.
+
+    Raises:
+        EndedError: that is all, or there is no such user.
+    """
+    if option.dest == "full_help":
+        Session(context).show_help()
+        raise EndedError(0)
+    if option.dest == "uid" and not _become(value or ""):
+        context.error(f'--uid="{value}" invalid')
+        raise EndedError(0)
 
 
 def _become(name: str) -> bool:

@@ -19,7 +19,7 @@ OPTIONS = OptionTable(
             env="SCONTROL_FEDERATION",
         ),
         Option("future", "F", NONE, "show nodes in state FUTURE, too", env="SCONTROL_FUTURE"),
-        Option("help", "h", NONE, "print this text"),
+        Option("help", "h", NONE, "print this text", dest="full_help"),
         Option("hide", "", NONE, "leave out hidden partitions"),
         Option("local", "", NONE, "accepted; only this cluster is shown", env="SCONTROL_LOCAL"),
         Option("oneliner", "o", NONE, "each record on one line"),
@@ -28,7 +28,7 @@ OPTIONS = OptionTable(
             "sibling", "", NONE, "accepted; this cluster is in no federation", env="SCONTROL_SIB"
         ),
         Option("uid", "u", REQUIRED, "USER: update jobs as this user"),
-        Option("usage", "", NONE, "print a short summary"),
+        Option("usage", "", NONE, "print a short summary", dest="full_help"),
         Option("verbose", "v", NONE, "say more"),
         Option("version", "V", NONE, "print the version"),
     ]

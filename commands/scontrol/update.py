@@ -12,6 +12,7 @@ from understudy.commands.scontrol.words import (
     RefusedInputError,
     check_limit,
     full_key,
+    is_reservation,
     jobs_in,
     pairs,
     say_results,
@@ -495,13 +496,14 @@ def create(words: "Sequence[str]", session: "Session") -> int:
     keys = [word.partition("=")[0].lower() for word in words]
     if len(keys[0]) >= 4 and "nodename".startswith(keys[0]):
         return _create_nodes(words, session)
-    what = next((key for key in keys if key.startswith(("res", "part"))), "")
+    what = next((key for key in keys if key.startswith("part") or is_reservation(key)), "")
     if not what:
         context.error(f"Invalid creation entity: {words[0]}")
         return 1
     if what.startswith("res"):
         from understudy.commands.scontrol.reservation import create as create_reservation
 
+        words = [word for word in words if not is_reservation(word)]
         return create_reservation(words, context)
     if not keys[0].startswith("part"):
         bare = next((word for word in words if "=" not in word), None)

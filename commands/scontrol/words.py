@@ -62,6 +62,11 @@ def pairs(words: "Sequence[str]") -> list[tuple[str, str, str]]:
     return found
 
 
+def is_reservation(word: str) -> bool:
+    """Whether it is `reservation` or `reservationname`, or begins so."""
+    return len(word) >= 3 and "reservationname".startswith(word.lower())
+
+
 def check_limit(value: str, context: Context, name: str = "TimeLimit") -> None:
     from understudy.model.times import parse_limit
 

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 def when(moment: float) -> str:
     """A time as sdiag and `sacctmgr show stats` write it."""
-    return f"{time.ctime(int(moment))} ({int(moment)})"
+    shown = time.strftime("%a %b %d %H:%M:%S %Y", time.localtime(int(moment)))
+    return f"{shown} ({int(moment)})"
 
 
 def by_count(entries: "list[list[Any]]") -> "list[list[Any]]":

@@ -75,7 +75,8 @@ _REPORTS = {  # by kind, each with how many letters are enough; the first that f
     "reservation": (("Utilization", 1),),
     "user": (("TopUsage", 1),),
 }
-_LAST_COUNTS = frozenset(("start", "end", "topcount", "flags"))
+_LAST_COUNTS = frozenset(("topcount", "flags"))
+_ALL_STAND = frozenset(("start", "end", "format"))
 _LETTERS = {"cluster": 2, "job": 1, "reservation": 2, "user": 1}
 _VALID = {
     "cluster": (
@@ -455,14 +456,17 @@ def _read_conditions(report: Report, options: "dict[str, str | None]", words: "l
                 continue
         if found not in _LAST_COUNTS:
             values = [*report.given.get(found, []), *values]
-            values = values if found == "format" else list(dict.fromkeys(values))
+            values = values if found in _ALL_STAND else list(dict.fromkeys(values))
         report.given[found] = values
     report.table.rows("tres", ["id"], {"ids": [0]})  # for the time
     now = report.table.now
     midnight = _midnight(now)
-    start, end = (report.given.get(name, []) for name in ("start", "end"))
-    report.start = (_time(report, start[0], now) if start else None) or _midnight(midnight - 43200)
-    report.end = (_time(report, end[0], now) if end else None) or midnight
+    start, end = (  # the last counts, and each that is none is said
+        [_time(report, text, now) for text in report.given.get(name, [])][-1:]
+        for name in ("start", "end")
+    )
+    report.start = next(filter(None, start), None) or _midnight(midnight - 43200)
+    report.end = next(filter(None, end), None) or midnight
     if report.end > now:  # what is not over has not been added up
         report.end = int(now) // 3600 * 3600
     if report.end <= report.start:

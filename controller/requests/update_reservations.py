@@ -145,7 +145,7 @@ def _times(changes: dict[str, str], now: float, *, floats: bool) -> tuple[int, i
         raise SlurmError(ErrorCode.INVALID_TIME)
     if "endtime" in changes:
         end = int(changes["endtime"])
-        if end < start or end < now:
+        if end < start or end < now - GRACE_S:
             raise SlurmError(ErrorCode.INVALID_TIME)
         return start, end
     duration = parse_limit_in_minutes(changes["duration"])
@@ -449,16 +449,26 @@ def _choose_cores(
         sizes = list(counts) or [len(core_counts)] * len(core_counts)
         for place, size in enumerate(sizes):
             wanted = core_counts[min(place, len(core_counts) - 1)]
-            each = wanted if new.flags & FIRST_CORES or not counts else -(-wanted // size)
-            fitting = [
-                (node, free)
-                for node, free in candidates
-                if node not in new.cores and free.bit_count() >= each
-            ][:size]
-            if len(fitting) < size:
+            open_ones = [one for one in candidates if one[0] not in new.cores]
+            nodes, each, rest = size, wanted, 0
+            if counts and not new.flags & FIRST_CORES:
+                nodes = min(size, len(open_ones))
+                each, rest = divmod(wanted, nodes) if wanted > nodes > 0 else (1, 0)
+            fitting = [(node, free) for node, free in open_ones if free.bit_count() >= each][:nodes]
+            if not fitting or len(fitting) < nodes:
                 raise SlurmError(ErrorCode.NODES_BUSY)
-            new.cores.update({node: nodeset.lowest(free, each) for node, free in fitting})
+            new.cores |= _shares(fitting, each, rest)
     new.nodes = nodeset.from_positions(new.cores)
+
+
+def _shares(fitting: Sequence[tuple[int, int]], each: int, rest: int) -> dict[int, int]:
+    """So many cores of each node. As 22.05.8 deals them, the first gives the rest, too, and all
+    others are had whole then.
+    """
+    if not rest:
+        return {node: nodeset.lowest(free, each) for node, free in fitting}
+    first, free = fitting[0]
+    return dict(fitting) | {first: nodeset.lowest(free, min(each + rest, free.bit_count()))}
 
 
 # --- update ---------------------------------------------------------------------------------------
@@ -481,7 +491,7 @@ def _update(core: Core, reservation: Reservation, changes: dict[str, str], now: 
     _set_people(core, new, changes)
     if not (new.users or new.groups or new.accounts):
         raise SlurmError(ErrorCode.RESERVATION_WITHOUT_USERS)
-    if new.users and new.groups:
+    if (new.users or changes.get("users")) and new.groups:  # `Users=-a`, too
         raise SlurmError(ErrorCode.USERS_OR_GROUPS)
     _update_times(new, changes, now)
     if "skip" in changes and not skip(new):

@@ -563,6 +563,29 @@ def test_what_is_on_record_of_jobs_may_be_changed_afterwards(house):
     assert _jobs(house, "comment")[1]["comment"] == ""
 
 
+@pytest.mark.parametrize(
+    ("named", "changed"),
+    [
+        ("7", [7, 8, 9]),  # all of an array
+        ("8", [8]),
+        ("7_2", [8]),
+        ("7_1,7_9", [7]),
+        ("20", [20, 21]),  # all of a heterogeneous job
+        ("20+1", [21]),
+        ("30.batch,31x", [30, 31]),
+        ("30-31", [30]),
+        ("7+0", []),
+    ],
+)
+def test_jobs_to_change_may_be_tasks_components_or_wholes(house, named, changed):
+    tasks = [_job(7 + at, array_job_id=7, array_task_id=at + 1) for at in range(3)]
+    parts = [_job(20 + at, het_job_id=20, het_offset=at) for at in range(2)]
+    house.tell(AccountingRecords("conform", [*tasks, *parts, _job(30), _job(31)]))
+    house.sacctmgr(f"-i modify job jobid={named} set derivedec=0 Comment=Hi")
+    assert [row["job_id"] for row in _jobs(house, "job_id", "comment") if row["comment"]] == changed
+    assert {row["comment"] for row in _jobs(house, "comment")} <= {"", "hi"}
+
+
 def test_users_may_comment_their_own_jobs_alone(house):
     house.tell(AccountingRecords("conform", [_job(7), _job(8, user="bin")]))
     assert house.sacctmgr("-i modify job jobid=7 set comment=mine", user_id=1).code == 0
@@ -582,6 +605,10 @@ def test_users_may_comment_their_own_jobs_alone(house):
             ),
         ),
         ("jobid=abc set comment=x", "sacctmgr: fatal: Bad job/step specified: abc\n"),
+        ("jobid=7_x set comment=x", "sacctmgr: fatal: Bad job array element specified: 7\n"),
+        ("jobid=_1 set comment=x", "sacctmgr: fatal: Bad job/step specified: _1\n"),
+        ("jobid=[7-8] set comment=x", "sacctmgr: fatal: Bad job/step specified: [7-8]\n"),
+        ("jobid=, set comment=x", "Invalid job id(s) , specified\n"),
         ("7 set comment=x", " Unknown condition: 7\n Use keyword 'set' to modify value\n"),
         ("jobid=7", " You didn't give me anything to set\n"),
         ("jobid=7 set foo=1", " You didn't give me anything to set\n"),

@@ -199,7 +199,8 @@ def test_cores_are_reserved_of_as_few_nodes_as_will_do(h: Harness) -> None:
     create(h, "a", nodes="", corecnt="5")
     assert (shown(h, "a")["nodes"], shown(h, "a")["core_count"]) == ("n[1-2]", 5)
     create(h, "b", nodes="", corecnt="5", nodecnt="2")
-    assert (shown(h, "b")["nodes"], shown(h, "b")["core_count"]) == ("n[2-3]", 6)
+    # as they are dealt there: the rest to the first node, and the others are had whole
+    assert (shown(h, "b")["nodes"], shown(h, "b")["core_count"]) == ("n[2-3]", 7)
     create(h, "c", nodes="n4", corecnt="2")
     assert shown(h, "c")["cores"] == [], "as long as the controller's loop has not told them"
     h.run(6)
@@ -207,6 +208,18 @@ def test_cores_are_reserved_of_as_few_nodes_as_will_do(h: Harness) -> None:
     create(h, "d", nodes="n3", corecnt="1", flags="FIRST_CORES", start=9000)
     assert refused(h, name="d", nodes="n[3-4]", corecnt="2") == 2111
     assert refused(h, "update", "a", corecnt="2") == 2109
+
+
+def test_of_more_nodes_than_there_are_all_give_cores(h: Harness) -> None:
+    for cores, nodecnt, total in (("6", "3", 6), ("2", "5", 4), ("7", "5", 16), ("9", "2", 8)):
+        create(h, nodes="", corecnt=cores, nodecnt=nodecnt)
+        assert shown(h)["core_count"] == total
+        assert ask(h, "delete") == Ok()
+
+
+def test_a_reservation_may_be_over_at_once(h: Harness) -> None:
+    end = {"starttime": NOW - 30, "endtime": NOW - 1}
+    assert isinstance(ask(h, "create", users="ann", nodes="n1", **end), ReservationChanged)
 
 
 def test_reservations_without_a_name_are_called_after_their_user(h: Harness) -> None:
@@ -304,6 +317,7 @@ def test_an_update_changes_what_it_names_and_nothing_if_it_is_refused(h: Harness
     assert refused(h, "update", skip="x") == 2128
     assert refused(h, "update", "nosuch", duration=5) == 2053
     assert refused(h, "update", groups="staff") == 2129
+    assert refused(h, "update", groups="staff", users="-ann") == 2129
     assert refused(h, "update", groups="staff", partitionname="nosuch") == 2000
     assert refused(h, "update", groups="staff", starttime=NOW - 99999) == 2129
 
