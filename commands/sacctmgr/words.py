@@ -431,12 +431,8 @@ def read_condition(key: Key, text: str, words: Vocabulary, word: str = "") -> "l
         if strange is not None:
             raise ValueRefusedError(f"Unknown condition flag {strange}", is_error=True)
         return ["open"] if text else []
-    if key.kind == "jobs":
-        return text.split(",")
-    if key.kind == "users":
-        return _known_users(text)
-    if key.kind == "states":
-        return _node_states(text)
+    if key.kind in _CONDITIONS:
+        return _CONDITIONS[key.kind](text)
     if key.kind == "time":
         try:
             return [words.read_time(text)] if text else []
@@ -492,6 +488,13 @@ def _node_states(text: str) -> "list[str]":
                 "sacctmgr: fatal: unrecognized job state value"
             )
     return names or [""]
+
+
+_CONDITIONS: "dict[str, Callable[[str], list[str]]]" = {
+    "users": _known_users,
+    "states": _node_states,
+    "jobs": lambda text: text.split(","),
+}
 
 
 def text_of_limit(field: str, value: "Any") -> str:

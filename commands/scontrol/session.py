@@ -28,7 +28,7 @@ OPTIONS = OptionTable(
             "sibling", "", NONE, "accepted; this cluster is in no federation", env="SCONTROL_SIB"
         ),
         Option("uid", "u", REQUIRED, "USER: update jobs as this user"),
-        Option("usage", "", NONE, "print a short summary", dest="full_help"),
+        Option("usage", "", NONE, "print this text", dest="full_help"),
         Option("verbose", "v", NONE, "say more"),
         Option("version", "V", NONE, "print the version"),
     ]

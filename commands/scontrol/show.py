@@ -36,7 +36,8 @@ def _show_jobs(session: "Session", words: list[str]) -> int:
         if "+" in words[0]:
             return _show_component(session, words[0])
         number, underscore, task = words[0].partition("_")
-        if not number.isdigit():
+        task = task.partition("_")[0] or "0"
+        if not number.isdigit() or not (task.isdigit() or not underscore):
             session.complain("scontrol_print_job error: Invalid job id specified")
             return 1
         jobs = context.client.query("jobs", columns, {"job_id": [int(number)]}).dicts()
@@ -51,9 +52,9 @@ def _show_jobs(session: "Session", words: list[str]) -> int:
             session.complain("slurm_load_jobs error: Invalid job id specified")
             return 1
         if underscore:
-            jobs = _of_task(jobs, int(task) if task.isdigit() else -1)
+            jobs = _of_task(jobs, int(task))
             if not jobs:
-                session.say(f"Job {words[0]} not found")
+                session.say(f"Job {number}_{task} not found")
                 return 1
     except RefusedError as error:
         session.complain(f"slurm_load_jobs error: {error.text}")

@@ -16,6 +16,8 @@ from understudy.commands.scontrol.words import (
     say_unreachable,
 )
 from understudy.commands.shared.client import RefusedError
+from understudy.documents.job_texts import task_numbers
+from understudy.model.times import parse_limit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -214,10 +216,37 @@ def _may_be(limit: str, named: "str | None", context: "Context") -> bool:
     if named is None:
         context.error("JobId must precede TimeLimit increment or decrement")
         return False
-    minutes = limit[1:]
-    return _is_one_job(named, "TimeLimit increment/decrement", context) and not (
-        limit[0] == "-" and minutes.isdigit() and _takes_too_much(int(minutes), named, context)
+    if not _is_one_job(named, "TimeLimit increment/decrement", context):
+        return False
+    try:
+        limits = _limits_of(named, context)
+        step = parse_limit(limit[1:])
+    except (RefusedError, ValueError):
+        return True
+    if not limits:  # of a task that its array has not nothing is said
+        return False
+    now = limits[0]
+    if limit[0] == "+" or now is None or step is None or step <= now:
+        return True
+    context.error(
+        f"TimeLimit decrement larger than current time limit ({step // 60} > {now // 60})"
     )
+    return False
+
+
+def _limits_of(named: str, context: "Context") -> "list[int | None]":
+    """The time limit of a job or task, in seconds; none if there is no such task."""
+    number, mark, task = named.partition("_")
+    rows = context.client.query(
+        "jobs",
+        ["time_limit_s", "array_task_id", "array_task_expression"],
+        {"array_job_id" if mark else "job_id": [int(number)]},
+    ).rows
+    return [
+        limit
+        for limit, own, others in rows
+        if not mark or own == int(task) or int(task) in task_numbers(others)
+    ]
 
 
 def _is_one_job(text: str, what: str, context: "Context") -> bool:
@@ -240,23 +269,6 @@ def _is_one_job(text: str, what: str, context: "Context") -> bool:
     if not mark and any(array == wanted for _, array in known):
         context.error(f"{what} not supported for job arrays")
         return False
-    return True
-
-
-def _takes_too_much(minutes: int, job: str, context: "Context") -> bool:
-    """Whether the job's time limit is less than what is to be taken off, which is said then."""
-    try:
-        rows = (
-            context.client.query("jobs", ["time_limit_s"], {"job_id": [int(job)]}).rows
-            if job.isdigit()
-            else []
-        )
-    except RefusedError:
-        return False
-    limit = rows[0][0] if rows else None
-    if limit is None or minutes * 60 <= limit:
-        return False
-    context.error(f"TimeLimit decrement larger than current time limit ({minutes} > {limit // 60})")
     return True
 
 

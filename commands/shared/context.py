@@ -14,10 +14,10 @@ from understudy.commands.shared.options import OptionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping
     from typing import Any, TextIO
 
-    from understudy.commands.shared.options import Option, OptionTable
+    from understudy.commands.shared.options import OptionTable
 
 
 class Context:
@@ -103,19 +103,6 @@ class Context:
         else:
             self.named_cluster = own
         return is_refused
-
-    def refuses_clusters_of(
-        self, table: "OptionTable", given: "Sequence[tuple[Option, str | None]]"
-    ) -> bool:
-        """The same for what the environment names, and then for what the line does."""
-        for options, said_by in (
-            (table.from_environment(self.environ), "SLURM_CLUSTERS"),
-            (given, "--cluster"),
-        ):
-            named = next((value for option, value in options if option.dest == "clusters"), None)
-            if self.refuses_clusters(named, said_by):
-                return True
-        return False
 
     def print_cluster(self) -> None:
         """The line over a listing that says whose it is, where --clusters asks for clusters."""

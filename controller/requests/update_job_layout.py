@@ -120,13 +120,13 @@ def _devices(field: str, *, is_memory: bool = False) -> Callable[[Change, str], 
     """
 
     def change_devices(change: Change, text: str) -> None:
+        change.need_pending()
         try:
             wants = read_request(text)
         except ValueError:
             raise SlurmError(ErrorCode.INVALID_TRES) from None
         if any(want.name not in change.core.settings.gres_types for want in wants):
             raise SlurmError(ErrorCode.INVALID_TRES)
-        change.need_pending()
         value = ",".join(f"gres:{want}" for want in wants) or text
         spec = msgspec.structs.replace(change.job.spec, **{**change.spec, field: value})
         check_gpu_kinds(change.core, spec)
@@ -146,8 +146,7 @@ def _for_gpus(field: str, is_right: Callable[[str], bool]) -> Callable[[Change, 
             kind, _, words = each.partition(":")
             if kind != "gpu" or not is_right(words):
                 raise SlurmError(ErrorCode.INVALID_TRES)
-        change.need_pending()
-        change.set_extra(field, text)
+        change.set_extra(field, text)  # of a running job, too
 
     return change_words
 

@@ -458,7 +458,9 @@ def _prefer(change: Change, text: str) -> None:
 def _licenses(change: Change, text: str) -> None:
     if text:
         check_licenses(change.core, text)
-    if change.job.is_active:  # it has what it asks for now, whatever others have
+    if change.job.is_active:
+        change.need_admin()
+        # it has what it asks for now, whatever others have
         pool = change.core.tables.licenses
         pool.give_back(change.job.job_id)
         pool.take(change.job.job_id, text)

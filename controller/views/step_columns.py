@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from understudy.controller.facts.job import memory_text, step_memory_mb
+from understudy.controller.facts.job import memory_text, run_time_s, step_memory_mb
 from understudy.controller.facts.tres import tres_text as gres_tres
 from understudy.controller.tables.gres_texts import held_counts
 from understudy.model.states import JobState
@@ -61,6 +61,14 @@ def _common(core: Core, job: Job) -> dict[str, Any]:
     }
 
 
+def _run_time_s(core: Core, job: Job, step: Step, now: float) -> int:
+    """Without the time for which its job was suspended."""
+    start, changed = job.start_time, job.suspend_time
+    if start is None or changed is None or changed <= step.start_time:
+        return max(int(now) - step.start_time, 0)
+    return max(run_time_s(core, job, now) - (step.start_time - start), 0)
+
+
 def _numbered(core: Core, job: Job, step: Step, now: float) -> dict[str, Any]:
     return {
         **_common(core, job),
@@ -68,7 +76,7 @@ def _numbered(core: Core, job: Job, step: Step, now: float) -> dict[str, Any]:
         "name": step.name,
         "state": int(JobState.RUNNING),  # of a suspended job, too, as in 22.05.8
         "start_time": step.start_time,
-        "run_time_s": max(int(now) - step.start_time, 0),
+        "run_time_s": _run_time_s(core, job, step, now),
         "time_limit_s": step.time_limit_s,
         "nodes": step.node_list,
         "node_count": len(step.places),
@@ -101,7 +109,7 @@ def _batch(core: Core, job: Job, now: float) -> dict[str, Any]:
         "name": "batch",
         "state": int(JobState.RUNNING),
         "start_time": job.start_time,
-        "run_time_s": max(int(now) - job.start_time, 0),
+        "run_time_s": run_time_s(core, job, now),
         "time_limit_s": None,
         "nodes": core.tables.nodes.nodes[allocation.first_node].name,
         "node_count": 1,

@@ -996,6 +996,25 @@ def test_more_than_the_limit_cannot_be_taken_off(client: FakeClient) -> None:
     )
 
 
+def test_what_is_taken_off_a_tasks_limit_is_looked_at_as_that_of_a_job(client: FakeClient) -> None:
+    outcome = ask(client, "update jobid=7303_2 timelimit-=2-0")
+    assert outcome.err.startswith(
+        "scontrol: error: TimeLimit decrement larger than current time limit (2880 > "
+    )
+    outcome = ask(client, "update jobid=7303_99 timelimit+=5")
+    assert (outcome.code, outcome.out, outcome.err) == (1, "", "")
+    assert not [name for name, _ in client.asked if name == "UpdateJobs"]
+
+
+def test_a_job_that_is_none_and_a_task_that_is_not_there_are_told_apart(client: FakeClient) -> None:
+    invalid = "scontrol_print_job error: Invalid job id specified\n"
+    for name, error in (("7303_x", invalid), ("7303_1.0", invalid), ("7301.0", invalid)):
+        assert ask(client, f"show job {name}").err == error
+    none = ask(client, "show job 7303_")
+    assert f"{none.out}{none.err}" == "Job 7303_0 not found\n"
+    assert ask(client, "show job 7303_2_9").out == ask(client, "show job 7303_2").out
+
+
 _NOT_THERE = "Could not load state information for job {}: Invalid job id specified"
 
 

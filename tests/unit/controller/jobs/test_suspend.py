@@ -32,7 +32,9 @@ def signals(harness):
 def test_a_suspended_job_stands_still_and_gives_up_its_cpus_but_not_its_memory():
     harness = Harness()
     job = running(harness, required_nodes="n1")
-    harness.run(30)
+    harness.run(10)
+    harness.ask(CreateStep(job.job_id, StepSpec()), USER)
+    harness.run(20)
     assert harness.control("suspend", job, ROOT) == 0
     assert job.state is JobState.SUSPENDED
     assert signals(harness) == [19]
@@ -42,6 +44,7 @@ def test_a_suspended_job_stands_still_and_gives_up_its_cpus_but_not_its_memory()
     end = job.end_time
     harness.run(50)
     assert harness.query("jobs", "run_time_s", "pre_suspend_s") == [[30, 30]]
+    assert harness.query("steps", "step", "run_time_s") == [["0", 20], ["batch", 30]]
     assert harness.control("resume", job, ROOT) == 0
     assert signals(harness) == [19, 18]
     assert job.is_running
@@ -50,6 +53,9 @@ def test_a_suspended_job_stands_still_and_gives_up_its_cpus_but_not_its_memory()
     assert (table.free_cpus[0], table.free_memory[0]) == (0, 3000)
     harness.run(5)
     assert harness.query("jobs", "run_time_s") == [[35]]
+    harness.ask(CreateStep(job.job_id, StepSpec(overlap=True)), USER)
+    harness.run(2)
+    assert sorted(harness.query("steps", "run_time_s")) == [[2], [27], [37]]
 
 
 def test_a_job_that_was_stopped_is_suspended_and_goes_on_when_it_is_resumed():

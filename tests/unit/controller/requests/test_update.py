@@ -194,6 +194,9 @@ def test_a_least_time_is_measured_by_a_limit_that_somebody_gave(h: Harness) -> N
         ({"numnodes": "0"}, 2006),
         ({"numnodes": "1-2"}, 2073),
         ({"features": "fast"}, 2073),
+        ({"tresperjob": "gpu:1"}, 2073),
+        ({"cpuspertres": "nosuch:1"}, 2073),
+        ({"tresbind": "gpu:closest"}, 0),
         ({"starttime": "now"}, 2073),
         ({"comment": "c"}, 0),
     ],
@@ -630,18 +633,19 @@ def test_a_running_jobs_licences_are_changed(h: Harness) -> None:
     pool.totals = {"matlab": 4, "fluent": 1}
     h.core.settings = dataclasses.replace(h.core.settings, licenses=pool.totals)
     job = h.submit(licenses="matlab:2")
-    assert (h.update(job, licenses="matlab:4"), pool.used["matlab"], job.spec.licenses) == (
+    assert h.update(job, licenses="matlab:1") == ErrorCode.ACCESS_DENIED  # to its owner
+    assert (h.update(job, ROOT, licenses="matlab:4"), pool.used["matlab"], job.spec.licenses) == (
         0,
         4,
         "matlab:4",
     )
-    assert (h.update(job, licenses="matlab:5") != 0, pool.used["matlab"]) == (True, 4)
-    assert (h.update(job, licenses="fluent:1"), pool.used["matlab"], pool.used["fluent"]) == (
+    assert (h.update(job, ROOT, licenses="matlab:5") != 0, pool.used["matlab"]) == (True, 4)
+    assert (h.update(job, ROOT, licenses="fluent:1"), pool.used["matlab"], pool.used["fluent"]) == (
         0,
         0,
         1,
     )
-    assert (h.update(job, licenses=""), pool.used["fluent"]) == (0, 0)
+    assert (h.update(job, ROOT, licenses=""), pool.used["fluent"]) == (0, 0)
     h.complete(job)
     assert not any(pool.used.values())
 
