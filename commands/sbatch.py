@@ -8,7 +8,6 @@ import time
 
 from understudy.commands.shared.client import RefusedError, pack_named
 from understudy.commands.shared.context import Caller, Context, run
-from understudy.commands.shared.in_order import EndedError
 from understudy.commands.submission.batch_script import ScriptError, directives, read_script
 from understudy.commands.submission.export import exported, limits, submitter
 from understudy.commands.submission.gres import GRES_ERRORS, gres_help, refuses_gres
@@ -74,12 +73,11 @@ def _submit(arguments: list[str], context: Context) -> int:
         return code
     where, script = _script(given, operands, len(line), context)
     is_wrapped = any(option.dest == "wrap" for option, _ in given)
-    in_script: list[Given] = [[]]
+    in_script: list[Given] | None = [[]]
     if not is_wrapped:
-        try:
-            in_script = _in_script(script, operands[0] if operands else "", given, context)
-        except EndedError as ended:
-            return ended.code
+        in_script = _in_script(script, operands[0] if operands else "", given, context)
+    if in_script is None:
+        return 0
     environment = without_contrary(OPTIONS.from_environment(context.environ), given)
     times = loudness(given, context.environ, "SBATCH_DEBUG", adds=False)
     if not variables_agree(context.environ, "SBATCH_", context):
@@ -232,9 +230,9 @@ def _read_line(arguments: list[str]) -> "tuple[list[Given], list[str], OptionErr
     return groups, operands, refused
 
 
-def _in_script(script: str, where: str, given: "Given", context: Context) -> "list[Given]":
-    """The options that the script itself gives, of each component. An option and its value may
-    stand in two lines.
+def _in_script(script: str, where: str, given: "Given", context: Context) -> "list[Given] | None":
+    """The options that the script itself gives, of each component; None: it asked what `--gres`
+    knows, which has been answered. An option and its value may stand in two lines.
     """
     ignores_pbs = "ignore_pbs" in _values(given) or "SBATCH_IGNORE_PBS" in context.environ
     parts: list[list[str]] = [[]]
@@ -250,7 +248,10 @@ def _in_script(script: str, where: str, given: "Given", context: Context) -> "li
             parts[-1] += words
     found: list[Given] = []
     for part in parts:
-        given, operands = _parse_directives(part, context)
+        parsed = _parse_directives(part, context)
+        if parsed is None:
+            return None
+        given, operands = parsed
         if operands:
             _try([given], context)
             raise BadOptionError(f"Invalid directive found in batch script: {operands[0]}")
@@ -261,11 +262,11 @@ def _in_script(script: str, where: str, given: "Given", context: Context) -> "li
     return found
 
 
-def _parse_directives(words: list[str], context: Context) -> "tuple[Given, list[str]]":
-    """The options of directives, and what is none.
+def _parse_directives(words: list[str], context: Context) -> "tuple[Given, list[str]] | None":
+    """The options of directives, and what is none; None: `--gres=help` has been answered.
 
     Raises:
-        EndedError: `--gres=help` has been answered, with nothing wrong before it.
+        BadOptionError: of a value before that.
         OptionError: as getopt_long refuses.
     """
     refused = None
@@ -276,7 +277,7 @@ def _parse_directives(words: list[str], context: Context) -> "tuple[Given, list[
         given, refused = error.given, error
     if any(option.dest == "gres" and value == "help" for option, value in given):
         _try([given], context)
-        raise EndedError(0)
+        return None
     if refused is not None:
         raise refused
     return given, operands

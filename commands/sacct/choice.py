@@ -202,6 +202,8 @@ def _was_in(
         left = began if began is not None else ended
         return eligible is not None and eligible <= end and (left is None or left >= start)
     if state == RUNNING:
+        if row["state"] == SUSPENDED:
+            return False
         return began is not None and began <= end and (ended is None or ended >= start)
     if state == SUSPENDED:
         return bool(row["state"] == SUSPENDED)

@@ -231,8 +231,10 @@ def _zero(_row: "Row") -> str:
 
 
 def _energy(row: "Row") -> str:
-    """Nobody measures it; of a job it is the sum of what is known of its steps."""
-    return "0" if row.get("knows_energy") else ""
+    """Nobody measures it; of a job it is the sum of what is known of its steps, of one that never
+    began nothing.
+    """
+    return "0" if row.get("knows_energy") or row.get("start_time") is None else ""
 
 
 def _duration(function: "Callable[[Row], int]") -> "Make":

@@ -344,6 +344,18 @@ def test_a_step_that_is_named_is_shown_alone(house):
     assert [row.split("|")[0] for row in show(house, "-n -P -j 1.0,4 -o jobid")] == ["1.0", "4"]
 
 
+def test_a_job_that_is_suspended_does_not_run(house):
+    suspended = ran(30, 6, None, state=int(JobState.SUSPENDED))
+    house.tell(AccountingRecords("conform", [suspended]))
+    assert ids(house, "-s S") == ["30"]
+    assert "30" not in ids(house, "-s R") + ids(house, f"-s R -S uts{NOW} -E now")
+
+
+def test_what_never_began_has_used_no_energy(house):
+    assert show(house, "-n -P -X -j 4 -o jobid,consumedenergy") == ["4|0"]
+    assert show(house, "-n -P -X -j 2 -o jobid,consumedenergy") == ["2|"]
+
+
 def test_states_are_those_in_the_time(house):
     assert ids(house, "-s R") == ["2"]
     assert ids(house, "-s PD") == ["6_[3-5%2]"]
