@@ -248,10 +248,12 @@ def _in_script(script: str, where: str, given: "Given", context: Context) -> "li
             parts[-1] += words
     found: list[Given] = []
     for part in parts:
-        parsed = _parse_directives(part, context)
-        if parsed is None:
+        given, operands, refused = OPTIONS.read(part)
+        if any(option.dest == "gres" and value == "help" for option, value in given):
+            _try([given], context)
             return None
-        given, operands = parsed
+        if refused is not None:
+            raise refused
         if operands:
             _try([given], context)
             raise BadOptionError(f"Invalid directive found in batch script: {operands[0]}")
@@ -260,27 +262,6 @@ def _in_script(script: str, where: str, given: "Given", context: Context) -> "li
     if not ignores_pbs and ("#PBS" in script or "#BSUB" in script):
         found[0] += _of_other_systems(script, where, context)
     return found
-
-
-def _parse_directives(words: list[str], context: Context) -> "tuple[Given, list[str]] | None":
-    """The options of directives, and what is none; None: `--gres=help` has been answered.
-
-    Raises:
-        BadOptionError: of a value before that.
-        OptionError: as getopt_long refuses.
-    """
-    refused = None
-    operands: list[str] = []
-    try:
-        given, operands = OPTIONS.parse(words)
-    except OptionError as error:
-        given, refused = error.given, error
-    if any(option.dest == "gres" and value == "help" for option, value in given):
-        _try([given], context)
-        return None
-    if refused is not None:
-        raise refused
-    return given, operands
 
 
 def _of_other_systems(script: str, where: str, context: Context) -> "Given":
