@@ -24,10 +24,11 @@ class OptionError(Exception):
 
 class Option:
     """One option. `value`: NONE, REQUIRED or OPTIONAL. `env`: variables that give it, the first set
-    counts. `dest`: its name in the command.
+    counts. `dest`: its name in the command; `env_dest`: that of what its variables give, where it
+    has a form of its own.
     """
 
-    __slots__ = ("dest", "env", "help", "long", "short", "value")
+    __slots__ = ("by_variable", "dest", "env", "help", "long", "short", "value")
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class Option:
         *,
         env: str = "",
         dest: str = "",
+        env_dest: str = "",
     ) -> None:
         self.long = long
         self.short = short
@@ -45,6 +47,8 @@ class Option:
         self.help = help  # "METAVAR: what it does", or "what it does"; "" hides it
         self.env = env.split()
         self.dest = dest or long.replace("-", "_")
+        own = env_dest not in {"", self.dest}
+        self.by_variable = Option(long, short, value, "", dest=env_dest) if own else self
 
 
 class OptionTable:
@@ -166,7 +170,7 @@ class OptionTable:
         for option in self.options:
             for name in option.env:
                 if name in environ:
-                    given.append((option, environ[name]))
+                    given.append((option.by_variable, environ[name]))
                     break
         return given
 

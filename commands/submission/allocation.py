@@ -120,6 +120,7 @@ def table(
                 option.help,
                 env=env,
                 dest=option.dest,
+                env_dest=option.by_variable.dest,
             )
         )
     return OptionTable(

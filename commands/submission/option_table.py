@@ -158,7 +158,12 @@ OPTIONS = OptionTable(
         Option("sockets-per-node", "", REQUIRED, "COUNT: at least, on each node"),
         Option("spread-job", "", NONE, "over as many nodes as possible", env="SBATCH_SPREAD_JOB"),
         Option(
-            "switches", "", REQUIRED, "COUNT[@TIME]: of network switches", env="SBATCH_REQ_SWITCH"
+            "switches",
+            "",
+            REQUIRED,
+            "COUNT[@TIME]: of network switches",
+            env="SBATCH_REQ_SWITCH",
+            env_dest="req_switch",  # which has no time
         ),
         Option("tasks-per-node", "", REQUIRED, "", dest="ntasks_per_node"),
         Option("test-only", "", NONE, "check, and say when it could start; submit nothing"),

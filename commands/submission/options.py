@@ -495,6 +495,11 @@ def _switches(job: Job, option: Option, value: str) -> None:
         job.spec["switches"], job.spec["switches_wait_s"] = count, read_switches(value)[1]
 
 
+def _req_switch(job: Job, option: Option, value: str) -> None:
+    if (count := number(option.long, value)) > 0:
+        job.spec["switches"] = count
+
+
 def _kill_on_invalid(job: Job, option: Option, value: str) -> None:
     if value.lower() not in {"yes", "no"}:
         raise _bad(option)
@@ -695,6 +700,7 @@ ACTIONS: "dict[str, Callable[[Job, Option, str], None]]" = {
     "sockets_per_node": _sockets,
     "spread_job": _flag("spread_job"),
     "switches": _switches,
+    "req_switch": _req_switch,
     "test_only": _own,
     "threads_per_core": _half("threads_per_core"),
     "time": _limit("time_limit_s"),

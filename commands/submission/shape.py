@@ -5,7 +5,6 @@ Place: commands. Follows the real commands, where sbatch(1) is silent.
 """
 
 from understudy.commands.submission.job import BadOptionError
-from understudy.commands.submission.numbers import number
 from understudy.model.noted import NO_NODES, noted
 
 TYPE_CHECKING = False
@@ -64,14 +63,7 @@ def variables_agree(environ: "Mapping[str, str]", prefix: str, context: "Context
 def without_contrary(
     environment: "Sequence[tuple[Option, str | None]]", given: "Sequence[tuple[Option, str | None]]"
 ) -> "list[tuple[Option, str | None]]":
-    """What variables say, without what the command line says otherwise by another option.
-
-    Raises:
-        BadOptionError: of a variable that has a form of its own.
-    """
-    for option, value in environment:
-        if option.dest == "switches":  # no time stands behind it there
-            number(option.long, value or "")
+    """What variables say, without what the command line says otherwise by another option."""
     names = {option.dest for option, _ in given}
     dropped = {other for one, other in _CONTRARIES if one in names}
     return [each for each in environment if each[0].dest not in dropped]

@@ -23,7 +23,7 @@ def say_options(
     texts = {
         option.long: _value(option, value, job, is_step=is_step)
         for option, value in given
-        if option.dest not in {"verbose", "quiet"}
+        if option.dest not in {"verbose", "quiet", "req_switch"}
     }
     texts["verbose"] = str(times)
     if is_step and (nodes := context.environ.get("SLURM_JOB_NODELIST")):

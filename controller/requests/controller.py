@@ -58,7 +58,7 @@ def notify_job(core: Core, message: NotifyJob, sender: Sender) -> Message:
     job = core.job(message.job_id)
     if job.user_id != sender.user_id and not core.is_slurm_user(sender.user_id):
         raise SlurmError(ErrorCode.INVALID_USER)
-    if job.is_finished:
+    if job.is_finished or job.state is JobState.SUSPENDED:
         raise SlurmError(ErrorCode.ALREADY_DONE)
     if job.state is not JobState.RUNNING or job.allocation is None:
         raise SlurmError(ErrorCode.DISABLED)

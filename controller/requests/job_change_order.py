@@ -20,7 +20,8 @@ _IN_TURN: Final = (
     *("timelimit", "timemin", "deadline", "endtime", "priority", "nice"),
     *("minmemorynode", "minmemorycpu", "mintmpdisknode", "requeue", "oversubscribe", "shared"),
     *("contiguous", "corespec", "threadspec", "reqsockets", "reqcores", "reqthreads", "delayboot"),
-    *("features", "prefer", "clusterfeatures", "clusters"),
+    *("features", "prefer", "clusterfeatures", "clusters", "jobname", "name"),
+    *("starttime", "eligibletime"),
 )
 _PLACES: Final = {key: place for place, key in enumerate((*_TOGETHER, *_IN_TURN))}
 FIRST_APPLIED: Final = len(_TOGETHER)

@@ -518,7 +518,7 @@ def _requeue(change: Change, text: str) -> None:
 
 
 def _deadline(change: Change, text: str) -> None:
-    if not change.job.is_pending:
+    if change.job.is_running:
         return
     when = parse_time(text, change.now)
     if when < int(change.now):
