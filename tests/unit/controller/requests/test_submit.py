@@ -430,6 +430,18 @@ def test_only_administrators_submit_for_others(h: Harness) -> None:
     assert h.core.tables.jobs[1].user_id == 1001
 
 
+def test_nodes_are_rebooted_for_jobs_of_administrators_alone(h: Harness) -> None:
+    text = "rebooting of nodes is only allowed for admins\nAccess/permission denied"
+    asks = JobSpec(extra={"reboot": "1"}, partition="nosuch")
+    assert h.ask(SubmitJob(asks, "#!/bin/sh\n"), USER) == Failure(2002, text), "before all else"
+    both = SubmitJob(JobSpec(), "#!/bin/sh\n", components=[asks])
+    assert h.ask(both, USER) == Failure(2002, f"0: {text}")
+    assert isinstance(
+        h.ask(SubmitJob(JobSpec(extra={"reboot": "1"}), "#!/bin/sh\n"), ROOT), Submitted
+    )
+    assert list(h.core.tables.jobs) == [1], "no number has been used"
+
+
 def test_max_job_count_makes_sbatch_try_again() -> None:
     h = Harness(settings=Settings(max_job_count=1))
     h.submit()
