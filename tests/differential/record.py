@@ -10,6 +10,7 @@ import argparse
 import json
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
 import time
@@ -34,6 +35,7 @@ LEAD_S = 24.55  # the controller starts so long before second 0
 BEHIND_MINUTE_S = 22  # second 0 is so long behind a full minute
 PHASE_S = 0.2
 SAMPLE_S = 2.0
+PATIENCE_S = 20.0  # with a command
 OVER = {"COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "PREEMPTED", "NODE_FAIL", "DEADLINE"}
 NO_SUCH_JOB = "999999"
 STARTED = re.compile(
@@ -140,11 +142,12 @@ class Recorder:
         words = [self._filled(word) for word in event["cmd"]]
         if words[0] == "sacctmgr":
             words.insert(1, "-i")
-        done = self.slurm.run(*words)
-        self.events.append({
-            "at": round(self.now(), 2), "cmd": words, "rc": done.returncode,
-            "out": (done.stdout + done.stderr).strip(),
-        })  # fmt: skip
+        try:
+            done = self.slurm.run(*words, timeout_s=PATIENCE_S)
+            rc, out = done.returncode, (done.stdout + done.stderr).strip()
+        except subprocess.TimeoutExpired:  # as scancel --batch does that finds no script any more
+            rc, out = -1, f"has not ended within {PATIENCE_S:g} s"
+        self.events.append({"at": round(self.now(), 2), "cmd": words, "rc": rc, "out": out})
 
     def sample(self) -> None:
         at = round(self.now(), 1)

@@ -25,11 +25,12 @@ from typing import Any
 
 from simulation.schedules import draw
 
-from differential.real_slurm import missing
+from differential.real_slurm import make_users, missing
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 OUT = ROOT / "build" / "differential" / "schedules"
 RECORDINGS = ("run1.jsonl", "run2.jsonl")
+LATE_S = 2.0  # a recording on a busy machine, or of a command that hung, says nothing
 AGREE_S = 2  # recordings agree on a start or an end that lies no further apart
 NEAR_S = 3  # ours is as theirs up to here; the main scheduler looks every three seconds
 STAYS = {"COMPLETED", "FAILED", "TIMEOUT", "CANCELLED", "PREEMPTED", "NODE_FAIL", "DEADLINE"}
@@ -39,11 +40,20 @@ FAILED_WITH = (0, 3, 4)  # exit codes of a replay that came to its end
 
 
 def jobs_of(path: Path) -> dict[str, dict[str, Any]]:
-    """The jobs of a recording or a result by their names."""
+    """The jobs of a recording or a result by their names. One that never had nodes has not started,
+    though Slurm shows the time at which it was refused or cancelled.
+    """
     lines = map(json.loads, path.read_text().splitlines())
     return {
-        line["job"]: line for line in lines if "job" in line and line.get("state") != "ARRAY_MASTER"
+        line["job"]: line if line.get("nodes") else line | {"start": None, "end": None}
+        for line in lines
+        if "job" in line and line.get("state") != "ARRAY_MASTER"
     }
+
+
+def late_s(path: Path) -> float:
+    """By how much a recording's latest submission was late."""
+    return float(json.loads(path.read_text().splitlines()[0])["late_max"])
 
 
 def fate(job: dict[str, Any]) -> str:
@@ -77,7 +87,8 @@ def differences(
     """
     found, repeatable = [], 0
     for name, one in first.items():
-        other, mine = second.get(name), ours.get(name)
+        # a task that waits may have no record of its own yet
+        other, mine = second.get(name), ours.get(name) or ours.get(name.rpartition("_")[0])
         if other is None or fate(one) != fate(other) or _apart(one, other, "start") > AGREE_S:
             continue
         repeatable += 1
@@ -100,7 +111,7 @@ def _make(seed: int, jobs: int, out: Path) -> Path:
     if not (folder / "workload.jsonl").exists():
         drawn = draw(seed, jobs)
         conf = tuple(line for line in drawn.conf if not line.startswith(OURS))
-        replace(drawn, conf=conf).write(folder)
+        replace(drawn, conf=conf, front_end=False).write(folder)  # as it is recorded
     return folder
 
 
@@ -158,6 +169,7 @@ def main() -> int:
         _make(seed, options.jobs, options.out)
         for seed in range(options.seed, options.seed + options.count)
     ]
+    make_users()  # once: recordings that begin together would make them twice
     with ThreadPoolExecutor(options.at_once) as pool:
         runs = [(folder, name) for folder in folders for name in RECORDINGS]
         recorded = list(pool.map(lambda run: _record(*run, options.seconds), runs))
@@ -167,6 +179,11 @@ def main() -> int:
         if failure:
             counts["failed"] += 1
             print(f"{folder.name}: {failure}")
+            continue
+        late = max(late_s(folder / name) for name in RECORDINGS)
+        if late > LATE_S:
+            counts["late"] += 1
+            print(f"{folder.name}: a recording was {late:.0f} s late")
             continue
         first, second = (jobs_of(folder / name) for name in RECORDINGS)
         ours = _cut(jobs_of(folder / "ours" / "result.jsonl"), options.seconds)
