@@ -346,7 +346,12 @@ class Controller:
         rules = Rules.read(settings.preempt_type, settings.preempt_mode, settings.preempt_exempt_s)
         tables.preemption = (
             Preemption(
-                tables.partitions, tables.running, rules, parameters, self._accounts.qos_record
+                tables.partitions,
+                tables.running,
+                rules,
+                parameters,
+                self._accounts.qos_record,
+                whole_nodes=self.core.selector.whole_nodes,
             )
             if rules.kind
             else None

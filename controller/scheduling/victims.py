@@ -42,7 +42,7 @@ def victims(
     """
     if not preemption.is_on:
         return []
-    order = preemption.candidates(ask.job, ask.partition, now, whole_nodes=selector.whole_nodes)
+    order = preemption.candidates(ask.job, ask.partition, now)
     if not order or selector.choose_in(ask, tables, StateWithout(tables, order)) is None:
         return []
     passes = 0

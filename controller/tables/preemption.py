@@ -68,7 +68,11 @@ class Preemption:
         rules: Rules,
         parameters: Mapping[str, str],
         qos_of: Callable[[Job], Qos | None],
+        *,
+        whole_nodes: bool = False,
     ) -> None:
+        """`whole_nodes`: they are given whole, as select/linear does."""
+        self.whole_nodes = whole_nodes
         self._partitions, self._running, self.rules, self.qos_of = (
             partitions,
             running,
@@ -141,22 +145,14 @@ class Preemption:
     @property
     def overlays(self) -> bool:
         """Whether jobs of higher partitions take the cores of lower ones as if they were free: who
-        is in their way makes room once they start.
-
-        So where PreemptMode says SUSPEND, and where it says GANG and a partition has a
-        PreemptMode=SUSPEND of its own.
+        is in their way makes room once they start. So where PreemptMode says SUSPEND or GANG.
         """
-        if self.rules.kind != BY_PARTITION:
-            return False
-        if self.rules.mode == SUSPEND:
-            return True
-        return self.rules.gang and any(
-            read_mode(each.preempt_mode)[0] == SUSPEND for each in self._partitions.values()
-        )
+        return self.rules.kind == BY_PARTITION and (self.rules.gang or self.rules.mode == SUSPEND)
 
     def may_overlay(self, partition: Partition, other: Job) -> bool:
         """Whether one of that partition may have the other job's cores; it stands still, or goes,
-        when that one starts.
+        when that one starts. Where nodes are given whole, and PreemptMode says GANG alone, none is
+        given before who goes is gone.
         """
         where = self._partitions.get(other.partition)
         if (
@@ -166,17 +162,14 @@ class Preemption:
             or not other.allocation.overlaid
         ):
             return False
-        return self.mode_of(other) != OFF if self.rules.mode == SUSPEND else self.suspends(other)
+        only_suspended = self.whole_nodes and self.rules.mode != SUSPEND
+        return self.suspends(other) if only_suspended else self.mode_of(other) != OFF
 
     def loses_its_place(self, other: Job) -> bool:
         """Whether it goes for good when one of a higher partition has started on its cores; else it
         stands still.
         """
-        return (
-            self.rules.kind == BY_PARTITION
-            and self.rules.mode == SUSPEND
-            and self.mode_of(other) not in (SUSPEND, OFF)
-        )
+        return self.overlays and self.mode_of(other) not in (SUSPEND, OFF)
 
     def suspends(self, victim: Job) -> bool:
         """Whether the job is suspended when it is preempted, and resumed later."""
@@ -189,17 +182,19 @@ class Preemption:
     # --- whom -------------------------------------------------------------------------------------
 
     def candidates(
-        self, job: Job, partition: Partition, now: int, *, whole_nodes: bool = False
+        self, job: Job, partition: Partition, now: int, *, looks_ahead: bool = False
     ) -> list[Job]:
         """Running jobs that the job may preempt, in the order in which they are taken.
-        `whole_nodes`: as select/linear does.
+        `looks_ahead`: the question is when it could run.
 
         Where those in its way make room once it starts, only those are named that give back more
         than their cores, if they stand still, too. Nobody stands still without gang scheduling:
-        whose partition wants that is spared, and ended where whole nodes are given. (As recorded.)
+        whose partition wants that is spared, and ended where whole nodes are given. Who shares his
+        cores in turn stands still for nobody. But backfill believes that both do, and keeps their
+        nodes from now on. (As recorded.)
         """
         overlays = self.overlays
-        spares_suspended = self.rules.kind == BY_PARTITION and (overlays or not whole_nodes)
+        spares_suspended = self.rules.kind == BY_PARTITION and (overlays or not self.whole_nodes)
         found: list[Job] = []
         for victim in self._running.values():
             held = victim.allocation
@@ -209,7 +204,9 @@ class Preemption:
                 or not self.may_preempt(job, partition, victim)
             ):
                 continue
-            if (spares_suspended and self.suspends(victim)) or not (victim.is_running or overlays):
+            believes = looks_ahead and not self.whole_nodes and (held.shared_in or not overlays)
+            spared = spares_suspended and self.suspends(victim) and not believes
+            if spared or not (victim.is_running or overlays):
                 continue
             assert victim.start_time is not None
             if not self.stands_still(victim) and victim.start_time + self.exempt_s(victim) > now:

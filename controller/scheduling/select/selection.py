@@ -222,9 +222,7 @@ class ChoosingSelector(Selector):
             and tables.preemption.is_on
             and self._choose_any(request, usable, table, table, nodes_only=True) is None
         ):
-            order = tables.preemption.candidates(
-                ask.job, ask.partition, now, whole_nodes=self.whole_nodes
-            )
+            order = tables.preemption.candidates(ask.job, ask.partition, now, looks_ahead=True)
             instead = (
                 self.choose_in(ask, tables, StateWithout(tables, order, completing=False))
                 if order

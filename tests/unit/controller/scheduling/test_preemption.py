@@ -800,12 +800,11 @@ def test_suspension_without_gang_scheduling_spares_a_partition_from_all_but_whol
         )
         assert on(busy, "high", num_tasks=4) == (None, [])
         assert busy.victims(num_tasks=4) == []
-        assert [
-            each.job_id
-            for each in busy.preemption.candidates(
-                make_job(99), busy.tables.partitions["high"], 100, whole_nodes=True
-            )
-        ] == [
+        who = make_job(99), busy.tables.partitions["high"], 100
+        assert busy.preemption.candidates(*who) == []
+        assert len(busy.preemption.candidates(*who, looks_ahead=True)) == 4, "backfill believes it"
+        busy.preemption.whole_nodes = True
+        assert [each.job_id for each in busy.preemption.candidates(*who)] == [
             1,
             2,
             3,
@@ -814,8 +813,8 @@ def test_suspension_without_gang_scheduling_spares_a_partition_from_all_but_whol
         assert not busy.preemption.stands_still(busy.tables.running[1])
 
 
-def test_with_gang_scheduling_only_partitions_that_ask_for_suspension_make_room():
-    """As recorded (suspending-partition-with-gang)."""
+def test_with_gang_scheduling_lower_partitions_make_room_whatever_their_own_mode():
+    """As recorded (suspending-partition-with-gang, gang-takes-cores-at-once)."""
     busy = Busy(
         *[("low", [node], 4, 0) for node in range(3)],
         ("mid", [3], 4, 0),
@@ -824,11 +823,10 @@ def test_with_gang_scheduling_only_partitions_that_ask_for_suspension_make_room(
     )
     assert on(busy, "high", num_tasks=4)[1] == [1]
     assert busy.victims(num_tasks=4) == []
-    assert not busy.preemption.loses_its_place(busy.tables.running[4])
-    busy.tables.nodes.release(busy.tables.running.pop(1).allocation, 1)
+    assert not busy.preemption.loses_its_place(busy.tables.running[1])
     busy.tables.partitions["high"].nodes = 0b1000
-    assert on(busy, "high", num_tasks=4) == (None, [])
-    assert busy.victims(num_tasks=4) == [4]
+    assert on(busy, "high", num_tasks=4)[1] == [4]
+    assert busy.preemption.loses_its_place(busy.tables.running[4])
 
 
 def test_a_job_shares_cores_of_its_equals_but_not_where_a_higher_one_has_suspended_them():
