@@ -8,7 +8,7 @@ far if it is nearer to the leaves in use and no worse a fit, or as near and a be
 
 A fit is judged from the leaves upwards: of two switches that hold all nodes still wanted the
 smaller is better, else the one that does; where neither does, the switches above them are judged,
-and under a common one the larger is better.
+and under a common one the larger is better. Of several top switches one is chosen before all that.
 
 select/linear goes its own way: the smallest switch that suffices, and below it the smallest leaves
 first.
@@ -70,10 +70,12 @@ class Tree:
     leaves: int = field(init=False)
     leaf_of: NDArray[np.intp] = field(init=False)  # by node index; -1 for nodes on no switch
     distance: NDArray[np.int64] = field(init=False)  # between leaves: links on the way
+    tops: tuple[int, ...] = field(init=False)  # switches with none above them
     _ancestors: list[list[int]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.leaves = sum(switch.level == 0 for switch in self.switches)
+        self.tops = tuple(at for at, each in enumerate(self.switches) if each.parent < 0)
         self.leaf_of = np.full(self.size, -1, dtype=np.intp)
         for number in range(self.leaves - 1, -1, -1):
             self.leaf_of[nodeset.positions_array(self.switches[number].nodes)] = number
@@ -142,6 +144,23 @@ class Tree:
     def leaves_of(self, nodes: int) -> int:
         """How many leaf switches the nodes (a bitmap) are on."""
         return len(np.unique(self.leaf_of[nodeset.positions_array(nodes)]))
+
+    def below_one_top(
+        self, index: NDArray[np.intp], required: NDArray[np.bool_], least: int
+    ) -> NDArray[np.bool_]:
+        """Which of the nodes `index` are below the top switch to which the job goes: those of
+        others no switch connects with them.
+
+        It is of the highest level that has all required nodes and as many as the job needs at
+        least, whatever their CPUs, and of equals the last in the file (as seen of 22.05.8).
+        """
+        top_of = np.array([ancestors[-1] for ancestors in self._ancestors] + [-1])
+        tops = top_of[self.leaf_of[index]]
+        for top in sorted(self.tops, key=lambda each: (self.switches[each].level, each))[::-1]:
+            below: NDArray[np.bool_] = tops == top
+            if below.sum() >= least and below[required].all():
+                return below
+        return np.zeros(len(index), dtype=np.bool_)
 
     def pick(
         self,

@@ -159,11 +159,12 @@ class Candidates:
         forced = (
             np.zeros(len(self.index), dtype=np.bool_) if self.required is None else self.required
         )
+        reach = ~forced | forced
+        if len(tree.tops) > 1 and not self.small_leaves:
+            reach = tree.below_one_top(self.index, forced, demand.min_nodes)
         weights = [0] if self.weight is None else np.unique(self.weight).tolist()
         for heaviest in weights:
-            light = (
-                forced | (self.weight <= heaviest) if self.weight is not None else ~forced | forced
-            )
+            light = reach if self.weight is None else reach & (forced | (self.weight <= heaviest))
             for smallest in np.unique(self.cpus).tolist():
                 where = np.flatnonzero(light & (forced | (self.cpus >= smallest)))
                 if len(where) < demand.min_nodes or int(self.cpus[where].sum()) < demand.cpus:

@@ -1,5 +1,6 @@
 """Which nodes a job gets under topology/tree: recorded from Slurm 22.05.8."""
 
+import numpy as np
 import pytest
 from scheduling_harness import World, make_job, table, tables_of
 
@@ -193,3 +194,24 @@ def test_linear_takes_the_smallest_leaves_below_the_smallest_switch_that_suffice
     if "required_nodes" in fields:
         fields["required_nodes"] = bits(fields["required_nodes"])
     assert chosen(busy, SelectLinear(), **fields) == compress(expand(expected))
+
+
+@pytest.mark.parametrize(
+    ("required", "least", "expected"),
+    [
+        ("", 1, "n[7-10]"),  # the last of those alike
+        ("", 5, "n[1-6]"),
+        ("", 7, ""),
+        ("n2", 2, "n[1-6]"),
+        ("n[1,7]", 2, ""),  # no switch connects them
+    ],
+)
+def test_of_several_top_switches_the_last_that_has_enough_nodes(required, least, expected):
+    conf = [
+        SwitchConf(name, expand(nodes), [], 1, "topology.conf", 1)
+        for name, nodes in (("s1", "n[1-6]"), ("s2", "n[7-10]"))
+    ]
+    found = Tree.of(conf, {name: at for at, name in enumerate(NAMES)}).below_one_top(
+        np.arange(40), np.isin(NAMES, expand(required) if required else []), least
+    )
+    assert [NAMES[at] for at in np.flatnonzero(found)] == (expand(expected) if expected else [])
