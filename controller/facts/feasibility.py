@@ -120,11 +120,19 @@ def partition_limit(
     return MEMORY_LIMIT if cpus * job.memory_per_cpu_mb > most else ""
 
 
+def times_for_memory(job: Job) -> int:
+    """How many CPUs it has for each that it asks for, as MaxMemPerCPU is less than its memory."""
+    asked, held = job.spec.mem_per_cpu_mb, job.memory_per_cpu_mb
+    return 1 if not asked or not held else -(-asked // held)
+
+
 def is_too_large(core: Core, job: Job, partition: Partition) -> bool:
     """Whether all of the partition has fewer CPUs than the job asks for, or allows fewer of them
-    (MaxCPUsPerNode).
+    (MaxCPUsPerNode). CPUs that it gets for its memory alone (MaxMemPerCPU) do not count: who finds
+    no place with them can never run.
     """
-    if job.min_cpus <= 1 and partition.nodes:
+    asked = job.min_cpus // times_for_memory(job)
+    if asked <= 1 and partition.nodes:
         return False
     question = (0, partition.name)
     answer = core.feasible.get(question)
@@ -134,7 +142,7 @@ def is_too_large(core: Core, job: Job, partition: Partition) -> bool:
             (kind.all_cpus if most is None else most) * (kind.nodes & partition.nodes).bit_count()
             for kind in core.tables.nodes.kinds
         )
-    return job.min_cpus > answer
+    return asked > answer
 
 
 def complaint(core: Core, job: Job, partition: Partition) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from understudy.controller.facts.feasibility import largest_node, nodes_if_empty
+from understudy.controller.facts.feasibility import largest_node, nodes_if_empty, times_for_memory
 from understudy.controller.facts.tres import tres_text
 from understudy.controller.priority.tres import billing, billing_weights, tres_of
 from understudy.controller.tables.gres_texts import counts_of
@@ -127,7 +127,7 @@ def memory_text(megabytes: int) -> str:
 
 def cpus_asked(job: Job) -> int:
     """Without those that MaxMemPerCPU adds for its memory."""
-    return job.min_cpus // _cpus_for_memory(job)
+    return job.min_cpus // times_for_memory(job)
 
 
 def cpus_shown(_core: Core, job: Job, _now: float) -> int:
@@ -262,7 +262,7 @@ def _min_cpus_node(core: Core, job: Job, _now: float) -> int:
     if known:
         return int(known)
     spec = job.spec
-    times = _cpus_for_memory(job)  # which CPUs of a task MaxMemPerCPU adds is not said
+    times = times_for_memory(job)  # which CPUs of a task MaxMemPerCPU adds is not said
     if spec.ntasks_per_tres:
         least = job.cpus_per_task
     elif spec.tres_per_task and is_unsaid(spec.cpus_per_tres):  # CPUs of a GPU come later
@@ -276,12 +276,6 @@ def _min_cpus_node(core: Core, job: Job, _now: float) -> int:
         return least
     memory = job.memory_per_node_mb or _node_memory_mb(core, job.partition)
     return max(least, -(-memory // most))
-
-
-def _cpus_for_memory(job: Job) -> int:
-    """How many CPUs it has for each that it asks for, as MaxMemPerCPU is less than its memory."""
-    asked, held = job.spec.mem_per_cpu_mb, job.memory_per_cpu_mb
-    return 1 if not asked or not held else -(-asked // held)
 
 
 def num_tasks(_core: Core, job: Job, _now: float) -> int:

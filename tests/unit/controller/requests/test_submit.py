@@ -423,6 +423,13 @@ def test_a_partition_has_as_many_cpus_as_it_allows_of_its_nodes(rule: str) -> No
     assert h.refused(num_tasks=3, min_nodes=1, max_nodes=1) == 2014
 
 
+def test_who_has_no_place_with_the_cpus_of_his_memory_is_refused(h: Harness) -> None:
+    """As seen of 22.05.8: CPUs that MaxMemPerCPU adds are none that a partition has too few of."""
+    h.core.tables.partitions["main"].max_memory_per_cpu_mb = 100
+    assert h.refused(mem_per_cpu_mb=450) == 2014
+    assert h.submit(num_tasks=1, mem_per_cpu_mb=350).is_running
+
+
 def test_only_administrators_submit_for_others(h: Harness) -> None:
     message = SubmitJob(JobSpec(), "#!/bin/sh\n", user_id=1001, group_id=1000)
     assert h.ask(message, USER) == Failure(2010, "Invalid user id")
