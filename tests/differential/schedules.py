@@ -93,6 +93,8 @@ def differences(
             continue
         repeatable += 1
         at = float(one.get("start") or one.get("submit") or 0)
+        if mine is None and fate(one) == "refused":
+            continue  # Slurm's record of it may have no other name than the job's
         if mine is None:
             found.append((at, name, "is not there"))
         elif fate(mine) != fate(one):

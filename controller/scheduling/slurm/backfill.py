@@ -120,11 +120,7 @@ class Backfill(Builtin):
                 & self.tables.nodes.up_nodes
                 & self.backfill.promised_nodes
             )
-            promised = (
-                marked
-                or self.backfill.promises_anew
-                or any(not job.priority for job in self.tables.pending.values())
-            )
+            promised = marked or self.backfill.promises_anew
             self.backfill_trigger.ran(
                 now,
                 changed=self.backfill.started > 0 or has_changed,

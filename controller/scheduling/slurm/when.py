@@ -228,7 +228,7 @@ class BackfillTrigger:
 
     def ran(self, now: float, *, changed: bool, promised: bool, marked: bool = False) -> None:
         """A pass is over; `changed`: it started jobs; `promised`: nodes were promised more than
-        once, or idle ones (`marked`), and will be again, or a held job was met, and will be again.
+        once, or idle ones (`marked`), and will be again.
 
         A pass that would decide the same is left out; but the next one then keeps to the interval.
         To take the marks away is a change as well.

@@ -578,3 +578,13 @@ def test_a_begin_time_that_comes_changes_nothing_for_backfill_before_the_main_sc
     w.submit(at=70, cpus=1, run_s=60, limit_s=60)
     w.run(until=75)
     assert trigger.next_run() < 75
+
+
+def test_a_held_job_does_not_keep_passes_at_their_interval():
+    w = world()
+    w.submit(at=5, run_s=10, limit_s=60, hold=True)
+    w.tables.jobs[1].priority = 0
+    w.run(until=100)
+    trigger = w.policy.backfill_trigger
+    trigger.note(100.4)
+    assert 100.4 < trigger.next_run() <= 101.4, "it looks every second"
