@@ -35,6 +35,10 @@ KEYS = (
     ("TRES", 1),
     ("MaxStartDelay", 1),
 )
+_NO_CORES = (
+    "CoreCnt or CPUCnt is only supported when SelectType includes select/cons_res or "
+    "SelectTypeParameters includes OTHER_CONS_RES on a Cray."
+)
 _SAME_KEY = {"nodecount": "nodecnt", "corecount": "corecnt"}
 _LISTS = ("users", "groups", "accounts", "flags", "duration")
 _SCALES = {"k": 1024, "m": 1024 * 1024}
@@ -147,10 +151,18 @@ def _read(words: "Sequence[str]", context: Context, outcome: str) -> tuple[str, 
     return name, changes
 
 
+def _gives_whole_nodes(context: Context) -> bool:
+    """Whether the cluster gives no cores, as select/linear does not."""
+    known = dict(context.client.query("config", ["name", "value"]).rows)
+    return bool(known.get("SelectType") == "select/linear")
+
+
 def _read_counts(key: str, value: str, changes: dict[str, str], context: Context) -> None:
     """Numbers at commas, of nodes also in thousands (`2k`); none at all says nothing. A negative
     count of cores is one of 32 bits: more than there are.
     """
+    if key == "corecnt" and _gives_whole_nodes(context):
+        _refuse(context, _NO_CORES)
     counts = []
     for part in filter(None, value.split(",")):
         text = part.removeprefix("+")

@@ -577,6 +577,15 @@ def test_a_reservation_is_created_with_what_the_line_says() -> None:
     }  # fmt: skip
 
 
+def test_where_whole_nodes_are_given_a_reservation_counts_no_cores() -> None:
+    client = FakeClient()
+    client.tables["config"] = [{"name": "SelectType", "value": "select/linear"}]
+    done = run_command(scontrol, *f"create reservation {BEGIN} corecnt=2".split(), client=client)
+    assert done.code == 1
+    assert "CoreCnt or CPUCnt is only supported when SelectType includes" in done.err
+    assert not client.asked
+
+
 @pytest.mark.parametrize("more", ["", " nodes=", " nodecnt=0"])
 def test_a_reservation_of_a_partition_alone_has_all_of_its_nodes(more: str) -> None:
     client = FakeClient()
