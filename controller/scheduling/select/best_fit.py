@@ -159,7 +159,7 @@ class Candidates:
         forced = (
             np.zeros(len(self.index), dtype=np.bool_) if self.required is None else self.required
         )
-        reach = ~forced | forced
+        reach = np.ones(len(self.index), dtype=np.bool_)
         if len(tree.tops) > 1 and not self.small_leaves:
             reach = tree.below_one_top(self.index, forced, demand.min_nodes)
         weights = [0] if self.weight is None else np.unique(self.weight).tolist()

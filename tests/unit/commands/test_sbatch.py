@@ -58,7 +58,9 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_every_action_belongs_to_an_option_and_sets_a_field_of_the_specification() -> None:
-    assert ACTIONS.keys() <= {option.dest for option in OPTIONS.options}
+    assert ACTIONS.keys() <= {
+        each.dest for option in OPTIONS.options for each in (option, option.by_variable)
+    }
 
 
 def components_of(
