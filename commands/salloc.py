@@ -165,6 +165,8 @@ def _salloc(arguments: list[str], context: Context) -> int:
         next((value for option, value in reversed(given) if option.dest == "clusters"), None)
     ):
         return 1
+    if any(refuses_gres(each, context) for each in jobs):
+        return 1
     folder = job.spec.pop("work_dir", os.getcwd())  # the command's; the job's is where we are
     for each in jobs:
         each.spec.pop("work_dir", None)
@@ -219,8 +221,6 @@ def _read_component(
     fit_nodes(job, context)
     refuse_no_tasks(job)
     check_x11({option.dest: value or "" for option, value in settings}, context.environ)
-    if refuses_gres(job, context):
-        return 1
     jobs.append(job)
     return None
 
