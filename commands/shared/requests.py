@@ -2,7 +2,7 @@
 list them.
 """
 
-import time
+from understudy.commands.shared.texts import date_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 
 def when(moment: float) -> str:
     """A time as sdiag and `sacctmgr show stats` write it."""
-    shown = time.strftime("%a %b %d %H:%M:%S %Y", time.localtime(int(moment)))
-    return f"{shown} ({int(moment)})"
+    return f"{date_line(moment)} ({int(moment)})"
 
 
 def by_count(entries: "list[list[Any]]") -> "list[list[Any]]":

@@ -16,18 +16,26 @@ if TYPE_CHECKING:
     from understudy.commands.srun.srun_settings import Settings
 
 
-def read_file(path: str, context: "Context") -> str:
-    """What the file of --multi-prog says."""
+def read_file(settings: "Settings", context: "Context") -> str:
+    """What the file of --multi-prog says; it is read once."""
+    if settings.programs is not None:
+        return settings.programs
+    if not settings.command:
+        context.error("configuration file not specified")
+        raise StepError
+    path = settings.command[0]
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read()
+            settings.programs = file.read()
+            return settings.programs
     except OSError:
         context.error(f"Could not open multi_prog config file {path}")
         raise StepError from None
 
 
-def read_programs(settings: "Settings", text: str, context: "Context") -> "list[Any]":
-    """--multi-prog: [(task ranges or None for the rest, command)] of the file's text, checked."""
+def read_programs(settings: "Settings", context: "Context") -> "list[Any]":
+    """--multi-prog: [(task ranges or None for the rest, command)] of the file, checked."""
+    text = read_file(settings, context)
     path = settings.command[0]
     lines = text.replace("\\\n", "").split("\n")
     tasks = settings.job.spec.get("num_tasks") or settings.job.spec.get("min_nodes") or 1

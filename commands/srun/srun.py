@@ -73,10 +73,9 @@ def _srun(whole: list[str], context: Context) -> int:
     if not variables_agree(context.environ, "SLURM_", context):
         return 1
     parts: list[Settings] = []
-    texts: list[str] = []
     lines = segments(whole)
     for place, words in enumerate(lines):
-        code = _read_part(words, len(lines) - place - 1, parts, texts, context)
+        code = _read_part(words, len(lines) - place - 1, parts, context)
         if code is not None:
             return code
     settings = parts[0]
@@ -96,7 +95,7 @@ def _srun(whole: list[str], context: Context) -> int:
     if "multi_prog" in own:
         from understudy.commands.srun.multi_prog import read_programs
 
-        programs = read_programs(settings, texts[0], context)
+        programs = read_programs(settings, context)
     if "no_allocate" in own:
         from understudy.commands.srun.no_allocate import run_without_job
 
@@ -107,11 +106,10 @@ def _srun(whole: list[str], context: Context) -> int:
 
 
 def _read_part(
-    words: list[str], behind: int, parts: list[Settings], texts: list[str], context: Context
+    words: list[str], behind: int, parts: list[Settings], context: Context
 ) -> int | None:
     """Read and look at the next part of the line, with so many behind it, as far as it can be known
-    by itself, and put it with the others; the file that it runs programs of into `texts`. Returns
-    the exit code where that ends the command.
+    by itself, and put it with the others. Returns the exit code where that ends the command.
     """
     line = read_part(OPTIONS, words, len(parts))
     check_groups(line[0])
@@ -134,10 +132,10 @@ def _read_part(
     if not (settings.command or behind or _is_test([*parts, settings])):
         context.fatal("No command given to execute.")
         return 1
-    if "multi_prog" in own and settings.command:
+    if "multi_prog" in own:
         from understudy.commands.srun.multi_prog import read_file
 
-        texts.append(read_file(settings.command[0], context))
+        read_file(settings, context)
     if not _is_sound(settings, context, is_first=not parts, is_last=not behind):
         return 1
     parts.append(settings)

@@ -96,6 +96,7 @@ class Settings:
             environ.pop("SLURM_JOB_NAME", None)  # the job's, not the step's
         self.job = Job(time.time())
         self.own: dict[str, str] = {}
+        self.programs: str | None = None  # what the file of --multi-prog says
         self.on_line = {option.dest for option, _ in given}
         # as sbatch hands it on
         if environ.get("SLURM_DISTRIBUTION") == "plane" and "SLURM_DIST_PLANESIZE" in environ:
