@@ -98,13 +98,16 @@ def update_jobs(core: Core, message: UpdateJobs, sender: Sender) -> JobResults:
     return JobResults(for_each_task(core, message.job_ids, {}, act))
 
 
-def _check_rights(core: Core, job: Job, keys: list[str], change: Change, sender: Sender) -> None:
+def _check_rights(
+    core: Core, job: Job, wanted: dict[str, str], change: Change, sender: Sender
+) -> None:
     """Whether the sender may change the job at all, in the order of 22.05.8."""
-    if "burstbuffer" in keys:
+    clears_late = wanted.get("burstbuffer") == "" and change.by_admin and job.is_finished
+    if "burstbuffer" in wanted and not clears_late:
         raise SlurmError(ErrorCode.NOT_SUPPORTED)
     if job.is_finished:
         raise SlurmError(ErrorCode.FINISHED)
-    if "admincomment" in keys and not change.of_cluster:
+    if "admincomment" in wanted and not change.of_cluster:
         raise SlurmError(ErrorCode.ACCESS_DENIED)
     if not may_control(core, sender.user_id, job):
         raise SlurmError(ErrorCode.INVALID_USER)
@@ -140,7 +143,8 @@ def _apply(change: Change, changes: dict[str, str]) -> SlurmError | None:
 def _update(core: Core, job: Job, changes: dict[str, str], sender: Sender, now: float) -> None:
     by_admin = core.is_operator(sender.user_id)
     change = Change(core, job, now, by_admin=by_admin, of_cluster=core.is_admin(sender.user_id))
-    _check_rights(core, job, [key.lower() for key in changes], change, sender)
+    wanted = {key.lower(): value for key, value in changes.items()}
+    _check_rights(core, job, wanted, change, sender)
     partitions = job.partitions
     wrong = _apply(change, changes)
     has_moved = job.partitions != partitions

@@ -264,6 +264,8 @@ def test_what_is_said_before_whose_the_job_is(h: Harness) -> None:
     h.control("release", job, ROOT)
     h.complete(job)
     assert h.update(job, OTHER, burstbuffer="x") == 2036
+    assert h.update(job, ROOT, burstbuffer="x") == 2036
+    assert h.update(job, ROOT, burstbuffer="") == 2084, "an operator takes it away"
     assert h.update(job, OTHER, admincomment="x") == 2084
 
 
